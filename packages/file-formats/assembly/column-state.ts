@@ -13,7 +13,7 @@ export const TEXT: u8 = 128
 export const NUMBERS: u8 = INTEGER | DECIMAL | DOUBLE
 export const TIMES: u8 = DATE | TIMESTAMP | TIMESTAMPTZ
 
-/** Codes of a column's stored types. src/delimited/column-state.ts has the same list. */
+/** Codes of stored types. src/delimited/column-state.ts has the same list. */
 export const AS_TEXT: u8 = 0
 export const AS_BOOLEAN: u8 = 1
 export const AS_SMALLINT: u8 = 2
@@ -27,23 +27,28 @@ export const AS_TIMESTAMPTZ: u8 = 9
 export const AS_REAL: u8 = 10
 export const AS_VARCHAR: u8 = 11
 export const AS_JSON: u8 = 12
-/** Only as an inferred type: the column had no value, so any value needs a wider type. */
+/** The inferred type of a column that had no value. Any value needs a wider type. */
 export const AS_NOTHING: u8 = 13
 
 /**
- * Bits for how a column's values are checked. INFERRED: the type is inferred, and writing every value proves it; without
- * this bit, the type is given, and a row with another value is rejected. STORED_WIDER: the stored type is wider than the
- * inferred or given one. VALID_JSON: the source has already validated the JSON.
+ * Bits for how a column's values are checked. INFERRED: the type was inferred from a part of the values, so a value may
+ * need a wider type. Without this bit, the type is declared, and a value that does not fit it rejects its row.
+ * STORED_WIDER: the stored type is wider than the inferred or declared type. VALID_JSON: the source has already
+ * validated the JSON.
  */
 export const INFERRED: u8 = 1
 export const STORED_WIDER: u8 = 2
 export const VALID_JSON: u8 = 4
 
 /*
- * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all
- * values u8 @4, date spellings that were the only one for some value u8 @13. Written: stored type u8 @5, check u8 @6; the inferred or
- * given type u8 @7, its integer digits u8 @8, scale u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, maximum
- * characters u16 @14. How the written values are printed in the text: @16 to @31, see source-formats.ts.
+ * The state of a column:
+ *
+ * - Observed values: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date formats that fit all
+ *   values u8 @4, date formats that were the only one for some value u8 @13.
+ * - Inferred or declared type: type u8 @7, maximum integer digits u8 @8, maximum scale u8 @9, allowed date formats u8
+ *   @10, check u8 @6.
+ * - Stored type: type u8 @5, maximum integer digits u8 @11, maximum scale u8 @12, maximum characters u16 @14.
+ * - Formats of the written values: @16 to @31, see record-source-formats.ts.
  */
 
 @inline export function stateOf(column: i32): usize {
@@ -54,24 +59,25 @@ export const VALID_JSON: u8 = 4
 @inline export function integerSizeAt(state: usize): u8 { return load<u8>(state, 1) }
 @inline export function integerDigitsAt(state: usize): u8 { return load<u8>(state, 2) }
 @inline export function scaleAt(state: usize): u8 { return load<u8>(state, 3) }
-@inline export function spellingsAt(state: usize): u8 { return load<u8>(state, 4) }
-@inline export function storedAt(state: usize): u8 { return load<u8>(state, 5) }
+@inline export function dateFormatsAt(state: usize): u8 { return load<u8>(state, 4) }
+@inline export function storedTypeAt(state: usize): u8 { return load<u8>(state, 5) }
 @inline export function checkAt(state: usize): u8 { return load<u8>(state, 6) }
 @inline export function typeAt(state: usize): u8 { return load<u8>(state, 7) }
-@inline export function digitsLimitAt(state: usize): u8 { return load<u8>(state, 8) }
-@inline export function scaleLimitAt(state: usize): u8 { return load<u8>(state, 9) }
-@inline export function spellingsTakenAt(state: usize): u8 { return load<u8>(state, 10) }
-@inline export function storedDigitsAt(state: usize): u8 { return load<u8>(state, 11) }
-@inline export function storedScaleAt(state: usize): u8 { return load<u8>(state, 12) }
+@inline export function maxIntegerDigitsAt(state: usize): u8 { return load<u8>(state, 8) }
+@inline export function maxScaleAt(state: usize): u8 { return load<u8>(state, 9) }
+@inline export function allowedDateFormatsAt(state: usize): u8 { return load<u8>(state, 10) }
+@inline export function storedMaxIntegerDigitsAt(state: usize): u8 { return load<u8>(state, 11) }
+@inline export function storedMaxScaleAt(state: usize): u8 { return load<u8>(state, 12) }
 @inline export function maxCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
 
-/** Widens the observed digit counts of a column by those of a number. */
+/** Raises the observed digit counts of a column to those of a number. */
 @inline export function widenDigits(state: usize, integerDigits: i32, scale: i32): void {
   if (integerDigits > <i32>load<u8>(state, 2)) store<u8>(state, <u8>integerDigits, 2)
   if (scale > <i32>load<u8>(state, 3)) store<u8>(state, <u8>scale, 3)
 }
 
-@inline export function widen(state: usize, kind: u8): void {
+/** Adds a kind to the observed kinds of a column. */
+@inline export function addKind(state: usize, kind: u8): void {
   store<u8>(state, load<u8>(state) | kind)
 }
 
@@ -79,12 +85,15 @@ export const VALID_JSON: u8 = 4
   if (integerSize > load<u8>(state, 1)) store<u8>(state, integerSize, 1)
 }
 
-@inline export function narrowSpellings(state: usize, spellings: u8): void {
-  store<u8>(state, load<u8>(state, 4) & spellings, 4)
-  if (popcnt<u32>(spellings) == 1) store<u8>(state, load<u8>(state, 13) | spellings, 13)
+/**
+ * Excludes all date formats except those of a value. If the value has only one format, records that it has occurred.
+ */
+@inline export function narrowDateFormats(state: usize, formats: u8): void {
+  store<u8>(state, load<u8>(state, 4) & formats, 4)
+  if (popcnt<u32>(formats) == 1) store<u8>(state, load<u8>(state, 13) | formats, 13)
 }
 
 /** Resets the observed values and the types of all columns. */
-export function forgetColumns(columns: i32): void {
+export function resetColumns(columns: i32): void {
   memory.fill(COLUMNS, 0, <usize>columns * COLUMN_BYTES)
 }

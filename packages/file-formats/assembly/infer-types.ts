@@ -1,44 +1,57 @@
 import {
-  BOOLEAN, checkAt, narrowSpellings, INFERRED, stateOf, TEXT, widen, widenDigits, widenIntegerSize,
+  BOOLEAN, checkAt, narrowDateFormats, INFERRED, stateOf, TEXT, addKind, widenDigits, widenIntegerSize,
 } from './column-state'
-import { endOf, fieldOf, LITERAL, marksOf, startOf } from './fields'
-import { isNull } from './null-spellings'
-import { integerDigits, numberKind, integerSize, scale } from './parse-number'
-import { ALL_SPELLINGS, looksTimed, spelled, timeKind } from './times'
+import { endOf, fieldOf, LITERAL, flagsOf, startOf } from './fields'
+import { isNull } from './null-texts'
+import { integerDigits, readNumber, integerSize, scale } from './read-number'
+import { INFERABLE_DATE_FORMATS, looksLikeDate, foundDateFormats, readTime } from './read-time'
 import { isText } from './column-type'
 
-/** Widens the types of all columns by the current record. Nulls, quoted or not, do not affect types. */
+/**
+ * Observes the values of the current record in all columns, so that their types can be inferred. Nulls do not count.
+ */
 export function observeRecord(width: i32): void {
   for (let column = 0; column < width; column++) observe(column)
 }
 
+/**
+ * Observes the value of the current record in one column, unless its type is declared or no longer affected by values.
+ */
 @inline export function observe(column: i32): void {
   const state = stateOf(column)
   if (isText(state) || (checkAt(state) & INFERRED) == 0) return
   const field = fieldOf(column)
   const from = startOf(field)
   const to = endOf(field)
-  if (!isNull(from, to) || (from != to && (marksOf(field) & LITERAL) != 0)) observeValue(state, from, to)
+  if (!isNull(from, to) || (from != to && (flagsOf(field) & LITERAL) != 0)) observeValue(state, from, to)
 }
 
+/** The last digit in ASCII. Minus, plus and point come before it, all letters after it. */
+const LAST_DIGIT: u8 = 57
+
 function observeValue(state: usize, from: usize, to: usize): void {
-  // In ASCII, digits, minus and point come before the letters.
-  if (load<u8>(from) >= 58) return widen(state, isBoolean(from, to) ? BOOLEAN : TEXT)
-  if (looksTimed(from, to)) {
-    const kind = timeKind(from, to, ALL_SPELLINGS)
-    if (kind != TEXT) narrowSpellings(state, spelled)
-    return widen(state, kind)
+  if (load<u8>(from) > LAST_DIGIT) return addKind(state, isBoolean(from, to) ? BOOLEAN : TEXT)
+  if (looksLikeDate(from, to)) {
+    const kind = readTime(from, to, INFERABLE_DATE_FORMATS)
+    if (kind != TEXT) narrowDateFormats(state, foundDateFormats)
+    return addKind(state, kind)
   }
-  const kind = numberKind(from, to)
-  widen(state, kind)
+  const kind = readNumber(from, to)
+  addKind(state, kind)
   if (kind == TEXT) return
   widenIntegerSize(state, integerSize)
   widenDigits(state, <i32>integerDigits, <i32>scale)
 }
 
-/** True for `true` or `false`, in any case. */
+// `true` and `fals` as integers: the first character is the lowest byte.
+const TRUE: u32 = 0x65757274
+const FALS: u32 = 0x736c6166
+const E: u8 = 101
+
+/** True for `true` or `false`, in uppercase or lowercase letters. */
 @inline function isBoolean(from: usize, to: usize): bool {
   const length = to - from
-  if (length == 4) return (load<u32>(from) | 0x20202020) == 0x65757274
-  return length == 5 && (load<u32>(from) | 0x20202020) == 0x736c6166 && (load<u8>(from, 4) | 32) == 101
+  const first4Lowercase = load<u32>(from) | 0x20202020
+  if (length == 4) return first4Lowercase == TRUE
+  return length == 5 && first4Lowercase == FALS && (load<u8>(from, 4) | 0x20) == E
 }

@@ -17,20 +17,20 @@ export const COLUMN_BYTES: usize = 32
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** Indexes of columns with an inferred type that no value has needed fully yet; see unconfirmed-columns.ts. */
-export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
-const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
+/** The indexes of the unconfirmed columns; see unconfirmed-columns.ts. */
+export const UNCONFIRMED: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
+const UNCONFIRMED_BYTES: usize = <usize>MAX_COLUMNS * 4
 
-/** The spellings of null, each after a byte with its length; see null-spellings.ts. */
-export const NULLS: usize = OPEN + OPEN_BYTES
-export const NULLS_BYTES: usize = 4096
+/** The texts that mean null, each after a byte with its length; see null-texts.ts. */
+export const NULL_TEXTS: usize = UNCONFIRMED + UNCONFIRMED_BYTES
+export const NULL_TEXTS_BYTES: usize = 4096
 
-/** A number rewritten without its exponent; see write-numeric.ts. */
-export const EXPANDED: usize = NULLS + NULLS_BYTES
-export const EXPANDED_BYTES: usize = 1024
+/** The current number, rewritten without its exponent; see write-numeric.ts. */
+export const WITHOUT_EXPONENT: usize = NULL_TEXTS + NULL_TEXTS_BYTES
+export const WITHOUT_EXPONENT_BYTES: usize = 1024
 
-/** Powers of five for parse-double.ts, 16 bytes each. */
-export const POWERS: usize = EXPANDED + EXPANDED_BYTES
+/** Powers of five for read-double.ts, 16 bytes each. */
+export const POWERS: usize = WITHOUT_EXPONENT + WITHOUT_EXPONENT_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
 /** Constant fields that follow the fields of every record; see encode-record.ts. */

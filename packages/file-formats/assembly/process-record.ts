@@ -1,62 +1,70 @@
-import { encodeRecord, FIELD_OVERHEAD, isRefused, refused, suffixBytes } from './encode-record'
+import { encodeRecord, FIELD_OVERHEAD, findRejectedValue, isRejected, suffixBytes } from './encode-record'
 import { observeRecord } from './infer-types'
 import { OUT } from './memory-layout'
-import { observeOpen, openCount } from './unconfirmed-columns'
+import { observeUnconfirmed, unconfirmedCount } from './unconfirmed-columns'
 
-/** Results for one record. */
-export const TAKEN: i32 = 3
-/** The record is irregular, for example because of broken quotes, so the host (the calling JavaScript) must read it. */
-export const ODD_RECORD: i32 = 1
-export const OUT_IS_FULL: i32 = 2
-export const IS_REFUSED: i32 = 4
-/** A value does not fit an inferred type. */
-export const IS_UNFIT: i32 = 5
+/**
+ * Results for one record. The host (the calling JavaScript) must read an irregular record, such as one with broken
+ * quotes.
+ */
+export const IRREGULAR_RECORD: i32 = 1
+export const OUTPUT_IS_FULL: i32 = 2
+export const RECORD_PROCESSED: i32 = 3
+export const VALUE_REJECTED: i32 = 4
+export const INFERRED_TYPE_TOO_NARROW: i32 = 5
 
-/** The processing of a record: widen the types by it, or write it. */
+/** The value of `use` if records are only observed. With any other value, they are encoded. */
 const OBSERVE: i32 = 0
 
 /** The position after the last written row in OUT. */
 export let outEnd: usize = OUT
 
 let width: i32 = 0
-let outLimit: usize = 0
-let anyGiven: bool = false
+let chunkEnd: usize = 0
+let mayRejectRows: bool = false
 
 /**
- * Sets the number of columns. `outBytes` is the size of a full chunk; a longer record gets a chunk of its own. `given`
- * is true if some types are given, so that rows may be rejected.
+ * Sets the number of columns. `chunkBytes` is the maximum size of the rows in OUT; a longer record has OUT for itself.
+ * `hasDeclaredTypes` is true if the type of some column is declared, so that rows may be rejected.
  */
-export function setUse(columns: i32, outBytes: i32, given: bool): void {
+export function configureOutput(columns: i32, chunkBytes: i32, hasDeclaredTypes: bool): void {
   width = columns
-  outLimit = OUT + <usize>outBytes
-  anyGiven = given
+  chunkEnd = OUT + <usize>chunkBytes
+  mayRejectRows = hasDeclaredTypes
 }
 
 /** Empties OUT. The host calls it after it has copied the rows. */
-export function emptyOut(): void {
+export function clearOutput(): void {
   outEnd = OUT
 }
 
-/** True if a record of `bytes` bytes fits into the output buffer OUT, after the rows that it has. The first record always fits. */
-export function hasRoom(bytes: usize): bool {
-  return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + suffixBytes + 16 <= outLimit
+/** The bytes for the number of fields in a row. */
+const ROW_HEADER_BYTES: usize = 2
+/** The maximum bytes that copying a text overwrites after its end, rounded up. */
+const OVERWRITTEN_BYTES: usize = 16
+
+/** True if a record of `recordBytes` bytes fits into OUT after the rows that it has. The first record always fits. */
+export function hasOutputSpace(recordBytes: usize): bool {
+  if (outEnd == OUT) return true
+  const maxRowBytes = ROW_HEADER_BYTES + <usize>width * FIELD_OVERHEAD + recordBytes + suffixBytes
+  return outEnd + maxRowBytes + OVERWRITTEN_BYTES <= chunkEnd
 }
 
 /**
- * Observes or writes the current record, which has `bytes` bytes. A rejected row must not affect any type, so given
- * types are checked before inferred ones.
+ * Observes or encodes the current record, which has `recordBytes` bytes. Checks the declared types first, because a
+ * rejected row must not affect the inferred types.
  */
-export function take(bytes: usize, use: i32): i32 {
+export function processRecord(recordBytes: usize, use: i32): i32 {
   if (use == OBSERVE) {
-    if (anyGiven && isRefused(width, OUT)) return IS_REFUSED
+    if (mayRejectRows && findRejectedValue(width, OUT)) return VALUE_REJECTED
     observeRecord(width)
-    return TAKEN
+    return RECORD_PROCESSED
   }
-  if (!hasRoom(bytes)) return OUT_IS_FULL
-  if (anyGiven && isRefused(width, outEnd)) return IS_REFUSED
+  if (!hasOutputSpace(recordBytes)) return OUTPUT_IS_FULL
+  if (mayRejectRows && findRejectedValue(width, outEnd)) return VALUE_REJECTED
   const nextRow = encodeRecord(width, outEnd)
-  if (nextRow == 0) return refused ? IS_REFUSED : IS_UNFIT
+  if (nextRow == 0) return isRejected ? VALUE_REJECTED : INFERRED_TYPE_TOO_NARROW
   outEnd = nextRow
-  if (openCount != 0) observeOpen()
-  return TAKEN
+  if (unconfirmedCount != 0) observeUnconfirmed()
+  return RECORD_PROCESSED
 }

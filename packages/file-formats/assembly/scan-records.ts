@@ -1,6 +1,6 @@
-import { equal, lineEnds, parity } from './find-line-ends'
-import { endOf, fieldOf, marksOf, setPlain, setQuoted, startOf } from './fields'
-import { ODD_RECORD, take, TAKEN } from './process-record'
+import { findByte, findLineEnds, quotedRanges } from './byte-masks'
+import { endOf, fieldOf, flagsOf, setPlain, setQuoted, startOf } from './fields'
+import { IRREGULAR_RECORD, processRecord, RECORD_PROCESSED } from './process-record'
 
 const LF: u8 = 10
 const CR: u8 = 13
@@ -9,7 +9,7 @@ const QUOTE: u8 = 34
 /** The scan reached the end of the available text, so the host (the calling JavaScript) must provide more. */
 export const NEEDS_MORE: i32 = 0
 
-/** The number of scanned records, and of line ends in and between them. */
+/** The number of records that the last `scan` processed, and of line ends in and between them. */
 export let rows: i32 = 0
 export let lines: i32 = 0
 /** The position of the first record that was not scanned. */
@@ -17,77 +17,88 @@ export let stoppedAt: usize = 0
 
 let delimiter: u8 = 44
 let width: i32 = 0
-let trailing: i32 = 0
-let longestRecord: usize = 0
+let trailingFields: i32 = 0
+let maxRecordBytes: usize = 0
 
 /**
- * Sets the delimiter, the number of fields, the number of additional empty fields at the end, and the maximum bytes of
- * a record.
+ * Sets the format of the records: the delimiter, the number of fields, how many of the last fields must be empty, and
+ * the maximum bytes.
  */
-export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes: i32): void {
-  trailing = empty
-  longestRecord = <usize>recordBytes
+export function setRecordShape(delimiterByte: u8, fields: i32, emptyFields: i32, maxBytes: i32): void {
   delimiter = delimiterByte
   width = fields
+  trailingFields = emptyFields
+  maxRecordBytes = <usize>maxBytes
 }
 
+const ALL_BITS: u64 = ~(<u64>0)
+
 /**
- * Scans the records from `from` to `end` while they are regular: quotes only around whole fields, doubled inside, and
- * the expected number of fields. `use` is described in process-record.ts. Returns the reason for stopping.
+ * Scans the records from `from` to `end` while they are regular: each has the expected number of fields, and its quotes
+ * are only around whole fields or doubled inside them. `use` is described in process-record.ts. Returns the reason for
+ * stopping.
+ *
+ * Examines blocks of 64 bytes. A mask has a bit for each byte of the block.
  */
 export function scan(from: usize, end: usize, use: i32): i32 {
-  const quotes = i8x16.splat(QUOTE)
-  const delimiters = i8x16.splat(delimiter)
-  const lineFeeds = i8x16.splat(LF)
-  const returns = i8x16.splat(CR)
+  const quoteVector = i8x16.splat(QUOTE)
+  const delimiterVector = i8x16.splat(delimiter)
+  const lineFeedVector = i8x16.splat(LF)
+  const returnVector = i8x16.splat(CR)
   rows = 0
   lines = 0
-  /** Line ends inside quotes: their number in earlier blocks of this record, and their bits in this block. */
-  let passed = 0
-  let inner: u64 = 0
-  /** All bits are set while a quote from an earlier block is open. */
-  let open: u64 = 0
   /**
-   * 1 if the previous block ends with a separator or a closing quote (`mayOpen`), and 1 if it ends with a closing quote
-   * (`closed`).
+   * The line ends inside quotes in the current record: their number in earlier blocks, and their mask in this block.
    */
-  let mayOpen: u64 = 1
-  let closed: u64 = 0
+  let quotedLineEnds = 0
+  let quotedLineEndBits: u64 = 0
+  /** ALL_BITS while a quote of an earlier block is open, otherwise 0. */
+  let openQuoteMask: u64 = 0
+  /** 1 if a quote at the start of the block would be a valid opening quote, otherwise 0. */
+  let mayOpenQuote: u64 = 1
+  /** 1 if the previous block ends with a closing quote, otherwise 0. */
+  let afterClosingQuote: u64 = 0
   let record = from
   let field = from
   let column = 0
 
   for (let block = from; block < end; block += 64) {
-    const left = end - block
-    const valid: u64 = left >= 64 ? ~(<u64>0) : ((<u64>1) << <u64>left) - 1
-    const quote = equal(block, quotes) & valid
-    const separator = (equal(block, delimiters) | equal(block, lineFeeds) | equal(block, returns)) & valid
-    let outside = separator & ~open
-    /** The first position in this block with an invalid quote, or 64 without invalid quotes. */
-    let sense: u64 = ~(<u64>0)
-    if ((quote | open | closed) != 0) {
-      const inside = parity(quote) ^ open
-      open = <u64>(<i64>inside >> 63)
-      outside = separator & ~inside
-      if (separator & inside) inner = lineEnds(block) & separator & inside
-      const opens = quote & inside
-      const closes = quote & ~inside
-      const before = outside | closes
-      const wrong = (opens & ~((before << 1) | mayOpen)) | (((closes << 1) | closed) & ~(outside | quote) & valid)
-      mayOpen = before >>> 63
-      closed = closes >>> 63
-      if (wrong != 0) {
-        sense = ((<u64>1) << ctz(wrong)) - 1
-        outside &= sense
+    const bytesLeft = end - block
+    const available: u64 = bytesLeft >= 64 ? ALL_BITS : ((<u64>1) << <u64>bytesLeft) - 1
+    const quotes = findByte(block, quoteVector) & available
+    const lineEndBytes = findByte(block, lineFeedVector) | findByte(block, returnVector)
+    const separators = (findByte(block, delimiterVector) | lineEndBytes) & available
+    /** The separators that end a field. */
+    let fieldEnds = separators & ~openQuoteMask
+    /** The bytes before the first invalid quote. */
+    let validBytes: u64 = ALL_BITS
+    if ((quotes | openQuoteMask | afterClosingQuote) != 0) {
+      const quoted = quotedRanges(quotes) ^ openQuoteMask
+      openQuoteMask = <u64>(<i64>quoted >> 63)
+      fieldEnds = separators & ~quoted
+      if (separators & quoted) quotedLineEndBits = findLineEnds(block) & separators & quoted
+      const openingQuotes = quotes & quoted
+      const closingQuotes = quotes & ~quoted
+      // An opening quote must follow a separator. After a closing quote, it is the second one of a doubled quote.
+      const mayPrecedeOpeningQuote = fieldEnds | closingQuotes
+      const invalidOpeningQuotes = openingQuotes & ~((mayPrecedeOpeningQuote << 1) | mayOpenQuote)
+      // A separator or another quote must follow a closing quote.
+      const bytesAfterClosingQuotes = (closingQuotes << 1) | afterClosingQuote
+      const invalidBytes = invalidOpeningQuotes | (bytesAfterClosingQuotes & ~(fieldEnds | quotes) & available)
+      mayOpenQuote = mayPrecedeOpeningQuote >>> 63
+      afterClosingQuote = closingQuotes >>> 63
+      if (invalidBytes != 0) {
+        validBytes = ((<u64>1) << ctz(invalidBytes)) - 1
+        fieldEnds &= validBytes
       }
-    } else mayOpen = outside >>> 63
+    } else mayOpenQuote = fieldEnds >>> 63
 
-    while (outside != 0) {
-      const at = block + <usize>ctz(outside)
-      outside &= outside - 1
+    while (fieldEnds != 0) {
+      const at = block + <usize>ctz(fieldEnds)
+      fieldEnds &= fieldEnds - 1
       // Skips the LF of a CRLF that was already handled.
       if (at < field) continue
-      if (column == width) return stop(record, ODD_RECORD)
+      if (column == width) return stop(record, IRREGULAR_RECORD)
       const byte = load<u8>(at)
       if (field < at && load<u8>(field) == QUOTE) setQuoted(column, field + 1, at - 1)
       else setPlain(column, field, at)
@@ -96,43 +107,45 @@ export function scan(from: usize, end: usize, use: i32): i32 {
         field = at + 1
         continue
       }
+      // The LF of this CR may not be available yet.
       if (byte == CR && at + 1 == end) return stop(record, NEEDS_MORE)
       field = byte == CR && load<u8>(at, 1) == LF ? at + 2 : at + 1
+      const isBlankLine = column < width && at == record
       if (column == width) {
-        if (at - record > longestRecord) return stop(record, ODD_RECORD)
-        if (trailing != 0 && !isTrailing(width - trailing, width)) return stop(record, ODD_RECORD)
-        const why = take(at - record, use)
-        if (why != TAKEN) return stop(record, why)
+        if (at - record > maxRecordBytes) return stop(record, IRREGULAR_RECORD)
+        if (trailingFields != 0 && !areEmpty(width - trailingFields, width)) return stop(record, IRREGULAR_RECORD)
+        const result = processRecord(at - record, use)
+        if (result != RECORD_PROCESSED) return stop(record, result)
         rows++
-      } else if (at != record) return stop(record, ODD_RECORD)
-      // Otherwise it is a blank line, which is skipped.
-      lines += 1 + passed
-      passed = 0
-      if (inner != 0) {
-        const before = ((<u64>1) << <u64>(at - block)) - 1
-        lines += <i32>popcnt<u64>(inner & before)
-        inner &= ~before
+      } else if (!isBlankLine) return stop(record, IRREGULAR_RECORD)
+      lines += 1 + quotedLineEnds
+      quotedLineEnds = 0
+      if (quotedLineEndBits != 0) {
+        const bytesOfRecord = ((<u64>1) << <u64>(at - block)) - 1
+        lines += <i32>popcnt<u64>(quotedLineEndBits & bytesOfRecord)
+        quotedLineEndBits &= ~bytesOfRecord
       }
       record = field
       column = 0
     }
-    if (sense != ~(<u64>0)) return stop(record, ODD_RECORD)
-    passed += <i32>popcnt<u64>(inner)
-    inner = 0
+    if (validBytes != ALL_BITS) return stop(record, IRREGULAR_RECORD)
+    quotedLineEnds += <i32>popcnt<u64>(quotedLineEndBits)
+    quotedLineEndBits = 0
   }
   return stop(record, NEEDS_MORE)
 }
 
 /** True if these fields are empty and unquoted. */
-function isTrailing(from: i32, to: i32): bool {
+function areEmpty(from: i32, to: i32): bool {
   for (let column = from; column < to; column++) {
     const field = fieldOf(column)
-    if (startOf(field) != endOf(field) || marksOf(field) != 0) return false
+    if (startOf(field) != endOf(field) || flagsOf(field) != 0) return false
   }
   return true
 }
 
-@inline function stop(at: usize, why: i32): i32 {
+/** Sets `stoppedAt`. Returns the reason. */
+@inline function stop(at: usize, reason: i32): i32 {
   stoppedAt = at
-  return why
+  return reason
 }

@@ -1,11 +1,11 @@
 export {
-  IN, IN_BYTES, OUT, OUT_BYTES, POWERS, COLUMNS, COLUMN_BYTES, FIELDS, FIELD_BYTES, NULLS, NULLS_BYTES, SUFFIX, SUFFIX_BYTES,
+  IN, IN_BYTES, OUT, OUT_BYTES, POWERS, COLUMNS, COLUMN_BYTES, FIELDS, FIELD_BYTES, NULL_TEXTS, NULL_TEXTS_BYTES, SUFFIX, SUFFIX_BYTES,
 } from './memory-layout'
-export { forgetColumns } from './column-state'
-export { setNulls, spellsNull } from './null-spellings'
-export { setDecimal } from './parse-number'
-export { columnType } from './column-type'
-export { openColumns } from './unconfirmed-columns'
-export { lines, rows, scan, setShape, stoppedAt } from './scan-records'
-export { emptyOut, hasRoom, outEnd, setUse, take } from './process-record'
-export { blamed, setSuffix } from './encode-record'
+export { resetColumns } from './column-state'
+export { setNullTexts, isNullText } from './null-texts'
+export { setDecimal } from './read-number'
+export { inferType } from './column-type'
+export { resetUnconfirmedColumns } from './unconfirmed-columns'
+export { lines, rows, scan, setRecordShape, stoppedAt } from './scan-records'
+export { clearOutput, hasOutputSpace, outEnd, configureOutput, processRecord } from './process-record'
+export { unfitColumn, setSuffix } from './encode-record'

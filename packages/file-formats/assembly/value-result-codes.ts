@@ -1,7 +1,6 @@
-/**
- * Result codes instead of a length: null as in COPY, a value that needs a wider inferred type, and a value that rejects
- * its row.
- */
+/** Results of writing a value, instead of its length. NULL_LENGTH is the length of null in the COPY format. */
 export const NULL_LENGTH: i32 = -1
-export const UNFIT: i32 = -2
-export const REFUSED: i32 = -3
+/** The type cannot represent the value without changing it. */
+export const DOES_NOT_FIT: i32 = -2
+/** The value does not fit a declared type, so its row is rejected. */
+export const REJECTS_ROW: i32 = -3

@@ -1,146 +1,191 @@
+import { PLUS, MINUS, ZERO, LOWER_E } from './ascii'
 import { widenDigits } from './column-state'
-import { EXPANDED, EXPANDED_BYTES } from './memory-layout'
-import { decimal } from './parse-number'
-import { recordDecimal } from './source-formats'
-import { UNFIT } from './value-result-codes'
+import { WITHOUT_EXPONENT, WITHOUT_EXPONENT_BYTES } from './memory-layout'
+import { decimal } from './read-number'
+import { recordDecimal } from './record-source-formats'
+import { DOES_NOT_FIT } from './value-result-codes'
 
-/** The maximum characters of a number without an exponent. A DECIMAL column has at most 38 digits. */
-const LONGEST: usize = 400
-/** The number of digits of a column without a limit. */
-const ANY: i32 = 255
+/** The maximum bytes of a number. A DECIMAL column has at most 38 digits. */
+const MAX_TEXT_BYTES: usize = 400
+/** The maximum number of digits of a column without a maximum. */
+const UNLIMITED: i32 = 255
+
+/** PostgreSQL's binary numeric has a header of four 16-bit integers, and then groups of four decimal digits. */
+const HEADER_BYTES: usize = 8
+const NEGATIVE_SIGN: i32 = 0x4000
 
 @inline function isDigit(at: usize): bool {
   return <u32>load<u8>(at) - 48 <= 9
 }
 
-@inline function put(at: usize, value: i32): void {
+@inline function isSign(at: usize): bool {
+  return load<u8>(at) == MINUS || load<u8>(at) == PLUS
+}
+
+@inline function storeInt16(at: usize, value: i32): void {
   store<u16>(at, bswap<u16>(<u16>value))
 }
 
 /**
- * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the
- * first, the sign, the scale, the digits. Returns the length, or UNFIT, also if the number has more integer or decimal
- * digits than the column allows. In a column with an inferred type, the spelling must be as described in
- * parse-number.ts, and the column's state records the numbers of digits. With `exponents`, the number may have an
- * exponent: this is for doubles in a table with a column that was numeric before.
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric. Returns the length, or DOES_NOT_FIT if the text is not
+ * such a number or has more integer or decimal digits than the column allows. In a column with an inferred type, a
+ * number that read-number.ts would not infer as a decimal does not fit either, and the column's state records the
+ * numbers of digits. With `mayHaveExponent`, the number may have an exponent: doubles are written so to a column that
+ * is numeric in the table.
  */
-export function writeNumeric(out: usize, from: usize, to: usize, most: i32, maxScale: i32, inferred: bool, exponents: bool, state: usize): i32 {
-  if (to - from > LONGEST) return UNFIT
-  const exponent = exponents ? exponentAt(from, to) : 0
-  if (exponent == 0) return writePlain(out, from, to, most, maxScale, inferred, state)
-  const end = expand(from, exponent, to)
-  return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, maxScale, false, state)
+export function writeNumeric(
+  out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, mayHaveExponent: bool, state: usize,
+): i32 {
+  if (to - from > MAX_TEXT_BYTES) return DOES_NOT_FIT
+  const exponent = mayHaveExponent ? findExponent(from, to) : 0
+  if (exponent == 0) return writeWithoutExponent(out, from, to, maxIntegerDigits, maxScale, inferred, state)
+  const end = removeExponent(from, exponent, to)
+  if (end == 0) return DOES_NOT_FIT
+  return writeWithoutExponent(out, WITHOUT_EXPONENT, end, maxIntegerDigits, maxScale, false, state)
 }
 
 /** Returns the position of the exponent's `e` or `E`, or 0. */
-function exponentAt(from: usize, to: usize): usize {
-  for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 32) == 101) return at
+function findExponent(from: usize, to: usize): usize {
+  for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 0x20) == LOWER_E) return at
   return 0
 }
 
-/**
- * Rewrites a number without its exponent as `digits.digits` in EXPANDED. Returns the position after it, or 0 if the
- * value is not `[+-]digits[.digits]` with an exponent, or is too long.
- */
-function expand(from: usize, exponent: usize, to: usize): usize {
-  let power = 0
-  let at = exponent + 1
-  const minus = at < to && load<u8>(at) == 45
-  if (at < to && (minus || load<u8>(at) == 43)) at++
-  if (at == to) return 0
+/** A result of `readExponent` that is larger than every exponent. */
+const INVALID_EXPONENT: i32 = i32.MAX_VALUE
+
+/** Reads `[+-]digits`, up to the exponent 9999. */
+function readExponent(from: usize, to: usize): i32 {
+  let at = from
+  const isNegative = at < to && load<u8>(at) == MINUS
+  if (at < to && isSign(at)) at++
+  if (at == to) return INVALID_EXPONENT
+  let exponent = 0
   for (; at < to; at++) {
-    if (!isDigit(at) || power > 999) return 0
-    power = power * 10 + <i32>load<u8>(at) - 48
+    if (!isDigit(at) || exponent > 999) return INVALID_EXPONENT
+    exponent = exponent * 10 + <i32>load<u8>(at) - 48
   }
-  if (minus) power = -power
-  const signed = load<u8>(from) == 45 || load<u8>(from) == 43
-  const whole = signed ? from + 1 : from
-  let point = whole
-  while (point < exponent && isDigit(point)) point++
-  const fraction = point < exponent ? point + 1 : point
-  if (point < exponent && (load<u8>(point) != decimal || fraction == exponent)) return 0
-  for (let place = fraction; place < exponent; place++) if (!isDigit(place)) return 0
-  const before = <i32>(point - whole)
-  const count = before + <i32>(exponent - fraction)
-  if (count == 0) return 0
-  // The number of integer digits after applying the exponent. Missing digits are zeros.
-  const wanted = before + power
-  const first = wanted < 1 ? wanted - 1 : 0
-  const last = wanted > count ? wanted : count
-  if (<usize>(last - first) + 3 > EXPANDED_BYTES) return 0
-  let out = EXPANDED
-  if (signed) store<u8>(out++, load<u8>(from))
-  for (let index = first; index < last; index++) {
-    if (index == wanted) store<u8>(out++, decimal)
-    const inside = index >= 0 && index < count
-    const source = index < before ? whole + <usize>index : fraction + <usize>(index - before)
-    store<u8>(out++, inside ? load<u8>(source) : 48)
+  return isNegative ? -exponent : exponent
+}
+
+/**
+ * Writes a number without its exponent to WITHOUT_EXPONENT: `1.5e3` becomes `1500`. `exponentSign` is the position of
+ * the `e`. Returns the position after the number. Returns 0 if the text is not `[+-]digits[.digits]` with an exponent,
+ * or if the number becomes too long.
+ */
+function removeExponent(from: usize, exponentSign: usize, to: usize): usize {
+  const exponent = readExponent(exponentSign + 1, to)
+  if (exponent == INVALID_EXPONENT) return 0
+  const hasSign = isSign(from)
+  const firstDigit = hasSign ? from + 1 : from
+  let point = firstDigit
+  while (point < exponentSign && isDigit(point)) point++
+  const hasPoint = point < exponentSign
+  const fraction = hasPoint ? point + 1 : point
+  if (hasPoint && (load<u8>(point) != decimal || fraction == exponentSign)) return 0
+  for (let at = fraction; at < exponentSign; at++) if (!isDigit(at)) return 0
+  const integerDigits = <i32>(point - firstDigit)
+  const digits = integerDigits + <i32>(exponentSign - fraction)
+  if (digits == 0) return 0
+  // The digits are numbered from 0 in the text. The new point is before digit `newPoint`. Digits that the text does not
+  // have are zeros: those before digit 0, with one before the point, and those up to the point.
+  const newPoint = integerDigits + exponent
+  const first = newPoint < 1 ? newPoint - 1 : 0
+  const end = max<i32>(newPoint, digits)
+  // A sign and a point may be added.
+  if (<usize>(end - first) + 3 > WITHOUT_EXPONENT_BYTES) return 0
+  let out = WITHOUT_EXPONENT
+  if (hasSign) store<u8>(out++, load<u8>(from))
+  for (let digit = first; digit < end; digit++) {
+    if (digit == newPoint) store<u8>(out++, decimal)
+    const isInText = digit >= 0 && digit < digits
+    const source = digit < integerDigits ? firstDigit + <usize>digit : fraction + <usize>(digit - integerDigits)
+    store<u8>(out++, isInText ? load<u8>(source) : ZERO)
   }
   return out
 }
 
 /**
- * Writes a number without an exponent as a PostgreSQL numeric, and records in the column's state how it is printed. Returns its bytes, or
- * UNFIT if it needs a wider or another type.
+ * Writes a number without an exponent as a binary numeric, and records in the column's state how it is printed. Returns
+ * the length, or DOES_NOT_FIT.
  */
-function writePlain(out: usize, from: usize, to: usize, most: i32, maxScale: i32, inferred: bool, state: usize): i32 {
+function writeWithoutExponent(
+  out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, state: usize,
+): i32 {
   const sign = load<u8>(from)
-  let whole = sign == 45 || sign == 43 ? from + 1 : from
-  let point = whole
+  const firstDigit = sign == MINUS || sign == PLUS ? from + 1 : from
+  let point = firstDigit
   while (point < to && isDigit(point)) point++
   let fraction = point
   if (point < to) {
-    if (load<u8>(point) != decimal) return UNFIT
+    if (load<u8>(point) != decimal) return DOES_NOT_FIT
     fraction = point + 1
     let end = fraction
     while (end < to && isDigit(end)) end++
-    if (end != to || end == fraction) return UNFIT
-  } else if (point == whole) return UNFIT
-  if (inferred && !isInferableNumber(sign, whole, point, to)) return UNFIT
-  const first = whole
-  while (whole < point && load<u8>(whole) == 48) whole++
-  if ((most != ANY && <i32>(point - whole) > most) || (maxScale != ANY && <i32>(to - fraction) > maxScale)) return UNFIT
-  if (inferred) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
-  recordDecimal(state, sign, first, point, fraction, to)
+    if (end != to || end == fraction) return DOES_NOT_FIT
+  } else if (point == firstDigit) return DOES_NOT_FIT
+  if (inferred && !isInferableNumber(sign, firstDigit, point, to)) return DOES_NOT_FIT
+  let firstSignificant = firstDigit
+  while (firstSignificant < point && load<u8>(firstSignificant) == ZERO) firstSignificant++
+  const integerDigits = <i32>(point - firstSignificant)
+  const scale = <i32>(to - fraction)
+  if (maxIntegerDigits != UNLIMITED && integerDigits > maxIntegerDigits) return DOES_NOT_FIT
+  if (maxScale != UNLIMITED && scale > maxScale) return DOES_NOT_FIT
+  if (inferred) widenDigits(state, integerDigits, scale)
+  recordDecimal(state, sign, firstDigit, point, fraction, to)
+  return writeBinaryNumeric(out, sign, firstSignificant, point, fraction, to)
+}
 
-  let at = out + 8
-  let weight = (<i32>(point - whole) + 3) / 4 - 1
-  // Groups of four digits, counted from the decimal point. The first group may have fewer.
-  let size = <i32>(point - whole) % 4
-  for (let group = whole; group < point; ) {
-    const end = group + <usize>(size == 0 ? 4 : size)
-    put(at, digits(group, end, point))
+/**
+ * Writes a binary numeric with the integer digits from `firstSignificant` to `point` and the decimal digits from
+ * `fraction` to `to`: the number of groups of four digits, the weight of the first group (a power of 10,000), the sign,
+ * the number of decimal digits, the groups. Returns the length.
+ */
+@inline function writeBinaryNumeric(
+  out: usize, sign: u8, firstSignificant: usize, point: usize, fraction: usize, to: usize,
+): i32 {
+  const groups = out + HEADER_BYTES
+  let at = groups
+  const integerDigits = <i32>(point - firstSignificant)
+  let weight = (integerDigits + 3) / 4 - 1
+  // Groups are counted from the decimal point, so the first one may have fewer digits.
+  let groupDigits = integerDigits % 4
+  for (let group = firstSignificant; group < point; ) {
+    const groupEnd = group + <usize>(groupDigits == 0 ? 4 : groupDigits)
+    storeInt16(at, parseGroup(group, groupEnd, point))
     at += 2
-    group = end
-    size = 0
+    group = groupEnd
+    groupDigits = 0
   }
   for (let group = fraction; group < to; group += 4) {
-    const value = digits(group, group + 4, to)
-    // Leading zeros are not written; they only change the weight.
-    if (value == 0 && at == out + 8) weight--
+    const value = parseGroup(group, group + 4, to)
+    // Groups of zeros at the start are not written; they only lower the weight.
+    if (value == 0 && at == groups) weight--
     else {
-      put(at, value)
+      storeInt16(at, value)
       at += 2
     }
   }
-  while (at > out + 8 && load<u16>(at - 2) == 0) at -= 2
-  const count = <i32>(at - out - 8) / 2
-  put(out, count)
-  put(out + 2, count == 0 ? 0 : weight)
-  put(out + 4, sign == 45 && count > 0 ? 0x4000 : 0)
-  put(out + 6, <i32>(to - fraction))
-  return 8 + count * 2
+  while (at > groups && load<u16>(at - 2) == 0) at -= 2
+  const count = <i32>(at - groups) / 2
+  storeInt16(out, count)
+  storeInt16(out + 2, count == 0 ? 0 : weight)
+  storeInt16(out + 4, sign == MINUS && count > 0 ? NEGATIVE_SIGN : 0)
+  storeInt16(out + 6, <i32>(to - fraction))
+  return <i32>HEADER_BYTES + count * 2
 }
 
 /** True if a number has no plus and no leading zero, and is not `-0`, which would lose its sign. */
-@inline function isInferableNumber(sign: u8, whole: usize, point: usize, to: usize): bool {
-  if (sign == 43) return false
-  return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
+@inline function isInferableNumber(sign: u8, firstDigit: usize, point: usize, to: usize): bool {
+  if (sign == PLUS) return false
+  const startsWithZero = point > firstDigit && load<u8>(firstDigit) == ZERO
+  if (!startsWithZero) return true
+  const isNegativeZero = sign == MINUS && point == to
+  return point - firstDigit == 1 && !isNegativeZero
 }
 
-/** Reads four decimal digits. Positions from `last` on count as zeros. */
-@inline function digits(from: usize, to: usize, last: usize): i32 {
+/** Parses the digits from `from` to `to`. Digits from `end` on are zeros. */
+@inline function parseGroup(from: usize, to: usize, end: usize): i32 {
   let value = 0
-  for (let at = from; at < to; at++) value = value * 10 + (at < last ? <i32>load<u8>(at) - 48 : 0)
+  for (let at = from; at < to; at++) value = value * 10 + (at < end ? <i32>load<u8>(at) - 48 : 0)
   return value
 }

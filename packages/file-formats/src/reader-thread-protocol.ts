@@ -1,7 +1,7 @@
 import type { ChunkSink, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 
-/** The kinds of jobs. A reader thread does jobs of one kind, and loads only the code for that kind. */
-export type JobKind = 'normalise' | 'csv' | 'parquet' | 'preview' | 'key-rows'
+/** The kinds of jobs. A reader thread does jobs of only one kind, and loads only the code for that kind. */
+export type JobKind = 'convert' | 'csv' | 'parquet' | 'preview' | 'key-rows'
 
 /** The `workerData` of a thread, and the message with its next job. A thread without a job waits for one. */
 export interface ThreadJob {
@@ -9,7 +9,10 @@ export interface ThreadJob {
   job?: object
 }
 
-/** Commands to a thread that has opened a file: encode all rows from the start, or reuse the memory of a chunk. */
+/**
+ * Commands to a thread that has opened a file. `encode`: send all rows from the first one on. `release`: reuse the
+ * memory of a chunk, which the consumer has read.
+ */
 export type RowsCommand =
   | { kind: 'encode'; types: readonly StoredType[] }
   | { kind: 'release'; memory: ArrayBuffer; pass: number }
@@ -21,13 +24,18 @@ export interface ReadTotals {
   rowsRead?: number
 }
 
-/** Messages from a thread. A chunk message transfers the chunk's memory. `pass` numbers the passes over all files. */
+/**
+ * Messages from a thread. A message `chunk` transfers the memory of the chunk. `pass` is the number of the pass over
+ * the rows, counted over all files of the thread.
+ */
 export type ReaderMessage<Result, Opened = never, Widened = never> =
   | { kind: 'progress'; totals: ReadTotals }
   /** Describes the opened file. Sent before any row. */
   | { kind: 'opened'; opened: Opened }
   | { kind: 'chunk'; memory: ArrayBuffer; length: number; rejected: RejectedRow[]; pass: number }
-  /** The rows need other types than the opened file reported. The consumer must request the rows again. */
+  /**
+   * The rows need wider types than `opened` or the last `widened` reported. The consumer must request the rows again.
+   */
   | { kind: 'widened'; widened: Widened }
   | { kind: 'done'; result: Result }
   | ProblemMessage
@@ -39,7 +47,8 @@ const progressIntervalMs = 250
 /** A reader thread's connection to the main thread. It is reused for all jobs of the thread. */
 export class JobPort {
   readonly #post: PostMessage
-  #types: ((types: readonly StoredType[]) => void) | undefined
+  /** Resolves the promise for the types of the next `encode` command. */
+  #resolveTypes: ((types: readonly StoredType[]) => void) | undefined
   #pool: ChunkPool | undefined
   #pass = 0
   #reportedAt = performance.now()
@@ -49,24 +58,26 @@ export class JobPort {
   }
 
   handle(command: RowsCommand): void {
-    if (command.kind === 'encode') this.#types?.(command.types)
-    // Ignores chunks of an abandoned pass or an earlier file, which the consumer may still return.
-    else if (command.pass === this.#pass) this.#pool?.giveBack(command.memory)
+    if (command.kind === 'encode') this.#resolveTypes?.(command.types)
+    // The consumer may still release chunks of an abandoned pass or an earlier file. They are not reused.
+    else if (command.pass === this.#pass) this.#pool?.releaseChunk(command.memory)
   }
 
-  /** Reports the opened file. Resolves to the stored types once the consumer requests the rows. */
+  /**
+   * Reports the opened file. Resolves when the consumer requests the rows: to the types in which they will be stored.
+   */
   open(opened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'opened', opened })
-    return this.#nextTypes()
+    return this.#receiveTypes()
   }
 
-  /** Requests the consumer to read the rows again with wider types. Resolves to the stored types once it does. */
+  /** Asks the consumer to request the rows again with wider types. Resolves when it does: to the types for storage. */
   widen(widened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'widened', widened })
-    return this.#nextTypes()
+    return this.#receiveTypes()
   }
 
-  /** Starts a pass over the rows. Returns the memory for its chunks. */
+  /** Starts a pass over the rows. Returns the pool from which the pass takes memory for its chunks. */
   startPass(limits: ChunkLimits): ChunkPool {
     const pass = ++this.#pass
     this.#pool = new ChunkPool(limits, (memory, length, rejected) =>
@@ -86,12 +97,12 @@ export class JobPort {
   /** Frees the memory of the chunks at the end of a job. */
   endJob(): void {
     this.#pool = undefined
-    this.#types = undefined
+    this.#resolveTypes = undefined
   }
 
-  #nextTypes(): Promise<readonly StoredType[]> {
+  #receiveTypes(): Promise<readonly StoredType[]> {
     const { promise, resolve } = Promise.withResolvers<readonly StoredType[]>()
-    this.#types = resolve
+    this.#resolveTypes = resolve
     return promise
   }
 }
@@ -128,9 +139,9 @@ export class ChunkPool implements ChunkSink {
     }
   }
 
-  open(atLeast: number): Uint8Array<ArrayBuffer> {
+  open(minBytes: number): Uint8Array<ArrayBuffer> {
     const { chunkBytes } = this.#limits
-    if (atLeast > chunkBytes) return new Uint8Array(atLeast)
+    if (minBytes > chunkBytes) return new Uint8Array(minBytes)
     return new Uint8Array(this.#free.pop() ?? new ArrayBuffer(chunkBytes))
   }
 
@@ -145,7 +156,8 @@ export class ChunkPool implements ChunkSink {
     this.close(new Uint8Array(0), 0, rows)
   }
 
-  giveBack(memory: ArrayBuffer): void {
+  /** Makes the memory of a chunk reusable. The consumer has read the chunk. */
+  releaseChunk(memory: ArrayBuffer): void {
     this.#inFlight--
     if (memory.byteLength === this.#limits.chunkBytes) this.#free.push(memory)
     this.#wake?.()

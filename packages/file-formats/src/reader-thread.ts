@@ -12,7 +12,7 @@ type JobHandler = (job: never, port: JobPort) => Promise<object>
 const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
   'key-rows': async () => (await import('./key-rows/find-key-rows.ts')).keyRowsJob,
   csv: async () => (await import('./csv/run-csv-thread-job.ts')).runCsvJob,
-  normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,
+  convert: async () => (await import('./upload/convert-upload.ts')).convertUpload,
   parquet: async () => (await import('./parquet/parquet-thread-job.ts')).readParquetFile,
   preview: async () => (await import('./delimited/sample/preview-rows.ts')).previewJob,
 }

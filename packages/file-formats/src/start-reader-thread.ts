@@ -14,13 +14,11 @@ import { defaultUploadLimits } from './spool/upload-limits.ts'
 
 const threadProgram = new URL('./reader-thread.ts', import.meta.url)
 
-/**
- * Heap limits of the threads. The heap has few objects, because rows, pages and chunks are in buffers outside the heap.
- */
+/** The heap limits of the threads. They are small, because rows, pages and chunks are in buffers outside the heap. */
 const resourceLimits: Record<JobKind, ResourceLimits> = {
   // A small young generation prevents garbage from accumulating.
   csv: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 4 },
-  normalise: { maxOldGenerationSizeMb: defaultUploadLimits.heapMegabytes },
+  convert: { maxOldGenerationSizeMb: defaultUploadLimits.heapMegabytes },
   parquet: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 2 },
   preview: {},
   'key-rows': {},
@@ -36,22 +34,22 @@ const createSpareThread = (kind: JobKind, startEarly: boolean): SpareThread =>
   })
 
 /**
- * Threads that are kept between jobs. The thread for conversions starts only with its first job, because many loads
- * need no conversion.
+ * Threads that are reused for the next job. The thread for conversions starts only with its first job, because many
+ * loads need no conversion.
  */
-const keptThreads = { csv: createSpareThread('csv', true), normalise: createSpareThread('normalise', false) }
+const spareThreads = { csv: createSpareThread('csv', true), convert: createSpareThread('convert', false) }
 
 /**
  * Keeps a thread for the next job of its kind, until the returned object is disposed. Reuse halves the time to read a
  * file of 10 MB.
  */
-export const keepReaderThread = (kind: keyof typeof keptThreads): Disposable => keptThreads[kind].keep()
+export const keepReaderThread = (kind: keyof typeof spareThreads): Disposable => spareThreads[kind].keep()
 
 /** Keeps reader threads for reuse, until the returned object is disposed. Workers call it when they start. */
 export function keepReaderThreads(): Disposable {
   const threads = new DisposableStack()
   threads.use(keepReaderThread('csv'))
-  threads.use(keepReaderThread('normalise'))
+  threads.use(keepReaderThread('convert'))
   return threads
 }
 
@@ -67,7 +65,9 @@ interface ThreadOptions extends Pick<ThreadReader, 'tooDense' | 'silence'> {
   heapMegabytes?: number
 }
 
-/** Passes a job to an idle thread of its kind, or to a new thread. A thread does one job at a time. */
+/**
+ * Starts a job in the spare thread of its kind, if there is one, or in a new thread. A thread does one job at a time.
+ */
 export function startReaderThread<Result, Opened = never, Widened = never>(
   kind: JobKind,
   job: object,
@@ -76,8 +76,8 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 ): ReaderThread<Result, Opened, Widened> {
   const limits = resourceLimits[kind]
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
-  // An idle thread has the default heap limit, so a job with another limit needs a new thread.
-  const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
+  // A spare thread has the default heap limit, so a job with another limit needs a new thread.
+  const isReusable = (kind === 'csv' || kind === 'convert') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
     {
       program: threadProgram,
@@ -85,24 +85,26 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
       job: { kind, job } satisfies ThreadJob,
       resourceLimits: { ...limits, ...(maxOldGenerationSizeMb !== undefined && { maxOldGenerationSizeMb }) },
       ...options,
-      ...(isPooled && { pool: keptThreads[kind] }),
+      ...(isReusable && { pool: spareThreads[kind] }),
     },
     signal,
   )
+  // A Parquet file needs much memory, so the spare threads end until it is read.
   if (kind === 'parquet') suspendSpareThreads(thread.ended)
   return thread
 }
 
 /**
- * Requests all rows of the file that a thread has opened, and yields them. Returns either the result of the job, which
- * ends the job, or the widened columns; the caller may then request the rows again.
+ * Requests all rows of the file that a thread has opened, and yields them in chunks. Returns the result of the job,
+ * which is then finished. If the types were too narrow, returns the wider types instead; the caller may call this again
+ * with them.
  */
 export async function* receiveRows<Result, Widened>(
   thread: ReaderThread<Result, unknown, Widened>,
   types: readonly StoredType[],
   report: ReadReporter,
 ): AsyncGenerator<TupleChunk, { result: Result } | { widened: Widened }, void> {
-  let isWidened = false
+  let canRequestAgain = false
   try {
     thread.send({ kind: 'encode', types })
     for (;;) {
@@ -118,11 +120,11 @@ export async function* receiveRows<Result, Widened>(
         thread.release()
         return { result: message.result }
       } else if (message.kind === 'widened') {
-        isWidened = true
+        canRequestAgain = true
         return { widened: message.widened }
       }
     }
   } finally {
-    if (!isWidened) await thread[Symbol.asyncDispose]()
+    if (!canRequestAgain) await thread[Symbol.asyncDispose]()
   }
 }

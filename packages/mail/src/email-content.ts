@@ -17,8 +17,14 @@ export interface RenderedEmail {
 
 /** Renders an email as plain text and as self-contained HTML, without images, external styles and scripts. */
 export function renderEmail({ paragraphs, link, command, notes }: EmailContent): RenderedEmail {
+  const textParagraphs = [
+    ...paragraphs,
+    ...(link ? [link.url] : []),
+    ...(command ? [`${command.label}\n${command.line}`] : []),
+    ...notes,
+  ]
   return {
-    text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
+    text: `${textParagraphs.join('\n\n')}\n`,
     html: renderEmailDocument([
       ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
       ...(link ? [renderLinkButton(link), `<p style="${smallStyle}">${htmlText(link.url)}</p>`] : []),

@@ -27,9 +27,12 @@ export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   fallback: undefined,
   parse(text) {
     const url = URL.canParse(text) ? new URL(text) : undefined
-    if (!url || !/^smtps?:$/.test(url.protocol) || !url.hostname || url.search || url.hash || url.pathname.length > 1)
-      throw new Error(smtpUrlForm)
-    if ((url.username === '') !== (url.password === '')) throw new Error('must name a user and a password, or neither')
+    const isSmtpServer = url !== undefined && /^smtps?:$/.test(url.protocol) && url.hostname !== ''
+    if (!isSmtpServer) throw new Error(smtpUrlForm)
+    const hasPathOrQuery = url.pathname.length > 1 || url.search !== '' || url.hash !== ''
+    if (hasPathOrQuery) throw new Error(smtpUrlForm)
+    const [hasUser, hasPassword] = [url.username !== '', url.password !== '']
+    if (hasUser !== hasPassword) throw new Error('must name a user and a password, or neither')
     const secure = url.protocol === 'smtps:'
     return {
       host: url.hostname.replace(/^\[(.*)\]$/, '$1'),

@@ -58,6 +58,7 @@ export function failpoint(point: Failpoint): Promise<void> | undefined {
   return traps && executeTraps(point, traps)
 }
 
+/** Executes the traps of a point, in order. A trap with a count acts only when the point is passed for that time. */
 async function executeTraps(point: Failpoint, traps: readonly Trap[]): Promise<void> {
   const passage = (passageCounts.get(point) ?? 0) + 1
   passageCounts.set(point, passage)

@@ -19,6 +19,12 @@ export async function main(callback: () => Promise<void>): Promise<void> {
   }
 }
 
+// Error codes of PostgreSQL.
+const cannotConnectNow = '57P03'
+const invalidPassword = '28P01'
+const invalidAuthorization = '28000'
+
+/** Returns what to print for an error: a sentence if a user can fix it, otherwise its stack. */
 function startErrorMessage(error: unknown): string {
   if (error instanceof SettingsProblem || error instanceof StartProblem) return error.message
   const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string }
@@ -29,10 +35,10 @@ function startErrorMessage(error: unknown): string {
       return 'The disk is full: free some space and start again.'
     case 'ECONNREFUSED':
     case 'ENOTFOUND':
-    case '57P03':
+    case cannotConnectNow:
       return `The database cannot be reached (${message || code}): start it, or correct the address in the settings.`
-    case '28P01':
-    case '28000':
+    case invalidPassword:
+    case invalidAuthorization:
       return `The database refuses the user or password: ${message}.`
     default:
       return error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -1,17 +1,19 @@
 /**
- * Returns a function that converts a server's text to one line of at most 500 characters without the secrets, because
- * servers repeat what they receive. Replaces only whole words: replacing a part of another word would reveal the
- * secret.
+ * Returns a function that removes secrets from a server's text, because servers repeat what they receive, and shortens
+ * it to one line of at most 500 characters. It replaces only whole words: if it replaced a part of a known word, the
+ * rest would reveal the secret.
  */
 export function secretRedactor(secrets: readonly string[]): (text: string) => string {
   const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
   spellings.sort((one, other) => other.length - one.length)
   const pattern = spellings.length > 0 ? new RegExp(spellings.map((one) => wholeWords(one)).join('|'), 'gu') : undefined
-  return (text) =>
-    (pattern ? text.replace(pattern, '[redacted]') : text)
+  return (text) => {
+    const redactedText = pattern ? text.replace(pattern, '[redacted]') : text
+    return redactedText
       .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
       .trim()
       .slice(0, 500)
+  }
 }
 
 /** Returns a regular expression for a text that matches only if the adjacent characters are not word characters. */

@@ -52,6 +52,7 @@ export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   return { values: values as SettingValues<Shape>, secrets }
 }
 
+/** Returns the value of a variable, or the content of the file that `X_FILE` names. Throws if both are set. */
 function readSetting(environment: Environment, name: string): string | undefined {
   const text = environment[name]?.trim() || undefined
   const file = environment[`${name}_FILE`]?.trim() || undefined

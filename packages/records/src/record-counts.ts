@@ -74,8 +74,8 @@ interface VersionedTotal {
 }
 
 /**
- * Returns a cache of counted totals by query. A total and its version are read in one statement, so they belong
- * together. A total is valid while the version is the same.
+ * Returns a cache of the totals of queries. Each total has the version of the table with which it was counted, and is
+ * valid while the table has this version.
  */
 export function createTotalsCache() {
   const totals = new Map<string, VersionedTotal>()

@@ -123,7 +123,10 @@ export interface SavedRow<Row> {
   relatedFields: object
 }
 
-/** Creates a row or replaces the locked row `before`, including the data of the record in other tables. */
+/**
+ * Updates the locked row `before`, or inserts a row if `before` is undefined. Also writes the rows of the record in
+ * other tables.
+ */
 export async function saveRow<C extends WriteContext, Row extends { uid: string; version: number }, Resource, Body>(
   trx: Transaction<any>,
   {

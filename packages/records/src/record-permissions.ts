@@ -29,10 +29,10 @@ interface PermittedRecords<Context> {
 }
 
 /**
- * Reads what the caller may do with these records, and returns a function from a record's uid to the permitted actions.
- * An action requires three things: a role of its operation's guard, write access to the record if the operation writes
- * (otherwise read access), and for a writing action the consent of `mayWrite`. One statement reads the access levels of
- * all records.
+ * Finds what the caller may do with these records. Returns a function that returns the permitted actions for the uid of
+ * a record. An action requires a role that its operation's guard accepts, and read access to the record. If its
+ * operation writes, it also requires write access to the record, and that `mayWrite` does not return false. One
+ * statement reads the access to all records.
  */
 export async function findPermittedActions<Context extends { caller: Caller; db: Kysely<any> }>(
   { table, scope, signatures, mayWrite }: PermittedRecords<Context>,
@@ -49,17 +49,17 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
     ['share', share],
     ['delete', remove],
   ]
-  const actionsByRole = operations.flatMap(([action, operation]) =>
+  const actionsOfRoles = operations.flatMap(([action, operation]) =>
     operation && isGuardPassed(operation.guard, caller) ? [{ action, writes: operation.effect === 'write' }] : [],
   )
-  const writingActions = actionsByRole.filter(({ writes }) => writes)
+  const writingActions = actionsOfRoles.filter(({ writes }) => writes)
   const [{ rows }, ...refusedActions] = await Promise.all([
     sql<{ uid: string; writable: boolean }>`
       select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
       where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
     ...writingActions.map(async ({ action }) => ((await mayWrite?.(context, action)) === false ? action : undefined)),
   ])
-  const allowedActions = actionsByRole.filter(({ action }) => !refusedActions.includes(action))
+  const allowedActions = actionsOfRoles.filter(({ action }) => !refusedActions.includes(action))
   const writableByUid = new Map(rows.map(({ uid, writable }) => [uid, writable]))
   return (uid) => {
     const isWritable = writableByUid.get(uid)

@@ -30,8 +30,8 @@ export function translateRowProperty<T extends string | null | undefined>(
   plain: T,
   locales: readonly string[],
 ): T extends string ? string : string | undefined {
-  const text =
-    plain === null || plain === undefined ? undefined : translateProperty(plain, row.translations, property, locales)
+  const hasValue = plain !== null && plain !== undefined
+  const text = hasValue ? translateProperty(plain, row.translations, property, locales) : undefined
   return text as T extends string ? string : string | undefined
 }
 

@@ -11,8 +11,8 @@ interface ImmutableField {
 }
 
 /**
- * Throws 422 if a body would change a field that only another operation may change. A body with an outdated
- * `lastUpdated` repeats old values unintentionally, so these are ignored.
+ * Throws 422 if a body would change a field that only another operation may change. Does nothing for a body with an
+ * outdated `lastUpdated`, because its other values may be outdated too.
  */
 export function assertUnchanged(
   lastUpdated: string | undefined,

@@ -39,19 +39,19 @@ export const NOT_A_NUMBER: usize = 64
   return STATES + <usize>column * STATE_BYTES
 }
 
-@inline export function kindAt(state: usize): u8 { return load<u8>(state) }
-@inline export function leastBytesAt(state: usize): i32 { return load<i32>(state, 4) }
+@inline export function typeAt(state: usize): u8 { return load<u8>(state) }
+@inline export function minBytesAt(state: usize): i32 { return load<i32>(state, 4) }
 @inline export function hasValueAt(state: usize): bool { return load<u8>(state, 1) != 0 }
-@inline export function isUncountedAt(state: usize): bool { return load<u8>(state, 2) != 0 }
-@inline export function countedAt(state: usize): i32 { return load<u8>(state, 3) }
-@inline export function shortestAt(state: usize): i32 { return load<i32>(state, 40) }
-@inline export function longestAt(state: usize): i32 { return load<i32>(state, 44) }
+@inline export function hasManyValuesAt(state: usize): bool { return load<u8>(state, 2) != 0 }
+@inline export function countedValuesAt(state: usize): i32 { return load<u8>(state, 3) }
+@inline export function minCharactersAt(state: usize): i32 { return load<i32>(state, 40) }
+@inline export function maxCharactersAt(state: usize): i32 { return load<i32>(state, 44) }
 
-@inline export function addTo(state: usize, counter: usize): void {
+@inline export function incrementCounter(state: usize, counter: usize): void {
   store<u64>(state + counter, load<u64>(state + counter) + 1)
 }
 
-/** Widens minimum and maximum by a sort key. */
+/** Extends the range from minimum to maximum, so that it includes a sort key. */
 @inline export function widenRange(state: usize, key: i64): void {
   if (!hasValueAt(state)) {
     store<u8>(state, 1, 1)
@@ -63,10 +63,11 @@ export const NOT_A_NUMBER: usize = 64
   if (key > load<i64>(state, MAX_KEY)) store<i64>(state, key, MAX_KEY)
 }
 
-/** The initial minimum number of characters, before any text was measured. */
-export const NO_LENGTH: i32 = 0x1fffffff
+/** The minimum number of characters before any text was measured. */
+export const NO_TEXT: i32 = 0x1fffffff
 
-@inline export function widenLengths(state: usize, characters: i32): void {
-  if (characters < shortestAt(state)) store<i32>(state, characters, 40)
-  if (characters > longestAt(state)) store<i32>(state, characters, 44)
+/** Extends the range of text lengths, so that it includes this number of characters. */
+@inline export function widenCharacterRange(state: usize, countCharacters: i32): void {
+  if (countCharacters < minCharactersAt(state)) store<i32>(state, countCharacters, 40)
+  if (countCharacters > maxCharactersAt(state)) store<i32>(state, countCharacters, 44)
 }

@@ -1,5 +1,5 @@
 /**
- * The memory areas of this module. `layOut` computes the areas after IN, which depend on the number of columns. The
+ * The memory areas of this module. `allocateAreas` computes the areas that depend on the number of columns. The
  * operating system provides memory only for pages that are written to.
  */
 
@@ -15,18 +15,18 @@ const LONG_TEXT_BYTES: usize = 128
 export const STATES: usize = LONG_TEXT + LONG_TEXT_BYTES
 export const STATE_BYTES: i32 = 208
 
-/** The number of bytes of a value that are kept. */
-export const KEPT_BYTES: i32 = 64
+/** The maximum number of bytes that are stored of a value. */
+export const STORED_BYTES: i32 = 64
 
 /**
  * The maximum number of distinct values of a column that are counted exactly, and the number of slots of the hash
  * table, twice as many. count-values.ts describes the layout.
  */
-export const MAX_COUNTED: i32 = 64
+export const MAX_COUNTED_VALUES: i32 = 64
 export const SLOT_COUNT: i32 = 128
 export const SLOT_BYTES: i32 = 16
 /** The bytes of a counted value: its length u32, then its first bytes. */
-export const VALUE_BYTES: i32 = 4 + KEPT_BYTES
+export const VALUE_BYTES: i32 = 4 + STORED_BYTES
 /** The number of HyperLogLog registers of each column. */
 export const REGISTER_COUNT: i32 = 1024
 
@@ -38,14 +38,14 @@ export let registers: usize = 0
 export let sample: usize = 0
 export let sampleLimit: usize = 0
 
-/** Computes the areas and clears them, so that nothing remains of another table's rows. */
-export function layOut(columns: i32, sampleBytes: i32): void {
+/** Computes the areas for this number of columns, and clears them, so that nothing remains of the previous table. */
+export function allocateAreas(columns: i32, sampleBytes: i32): void {
   columnCount = columns
   const count = <usize>columns
   slots = (STATES + count * STATE_BYTES + 63) & ~63
   registers = slots + count * SLOT_COUNT * SLOT_BYTES
   values = registers + count * REGISTER_COUNT
-  sample = values + count * MAX_COUNTED * VALUE_BYTES
+  sample = values + count * MAX_COUNTED_VALUES * VALUE_BYTES
   sampleLimit = sample + <usize>sampleBytes
   const pages = memory.size()
   const missing = <i32>((sampleLimit + 0xffff) >>> 16) - pages

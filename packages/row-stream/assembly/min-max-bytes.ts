@@ -1,59 +1,71 @@
 import { hasValueAt, MAX_KEY, MIN_KEY } from './column-state'
-import { KEPT_BYTES } from './memory-layout'
+import { STORED_BYTES } from './memory-layout'
 
 /**
  * Returns the first eight bytes of a text as a number that sorts like the text. Shorter texts are padded with zeros.
  */
 @inline function textKey(at: usize, length: i32): u64 {
-  const first = bswap<u64>(load<u64>(at))
-  return length >= 8 ? first : length == 0 ? 0 : first & (~(<u64>0) << <u64>(64 - length * 8))
+  const first8Bytes = bswap<u64>(load<u64>(at))
+  if (length >= 8) return first8Bytes
+  if (length == 0) return 0
+  return first8Bytes & (~(<u64>0) << <u64>(64 - length * 8))
 }
 
-/** Updates the minimum and maximum text. Compares only the first 64 bytes. */
-@inline export function keepText(state: usize, at: usize, length: i32): void {
+/** Updates the minimum and maximum with a text. Compares only the first 64 bytes. */
+@inline export function updateTextRange(state: usize, at: usize, length: i32): void {
   const key = textKey(at, length)
   if (!hasValueAt(state)) {
     store<u8>(state, 1, 1)
-    put(state, 0, key, at, length)
-    put(state, 1, key, at, length)
+    storeExtreme(state, MINIMUM, key, at, length)
+    storeExtreme(state, MAXIMUM, key, at, length)
     return
   }
-  const least = load<u64>(state, MIN_KEY)
-  const greatest = load<u64>(state, MAX_KEY)
-  if (key < least || (key == least && compareTexts(state, 0, at, length) < 0)) put(state, 0, key, at, length)
-  if (key > greatest || (key == greatest && compareTexts(state, 1, at, length) > 0)) put(state, 1, key, at, length)
+  const minKey = load<u64>(state, MIN_KEY)
+  const maxKey = load<u64>(state, MAX_KEY)
+  const isLess = key < minKey || (key == minKey && compareTexts(state, MINIMUM, at, length) < 0)
+  if (isLess) storeExtreme(state, MINIMUM, key, at, length)
+  const isGreater = key > maxKey || (key == maxKey && compareTexts(state, MAXIMUM, at, length) > 0)
+  if (isGreater) storeExtreme(state, MAXIMUM, key, at, length)
 }
 
-/** Stores a text as the minimum (`which` 0) or maximum (`which` 1). */
-function put(state: usize, which: usize, key: u64, at: usize, length: i32): void {
-  store<u64>(state + which * 8, key, MIN_KEY)
-  store<i32>(state + which * 4, length, 32)
-  memory.copy(state + 72 + which * 64, at, <usize>min(length, KEPT_BYTES))
+/** The values of `extreme`: the positions of the maximum in the state follow those of the minimum. */
+const MINIMUM: usize = 0
+const MAXIMUM: usize = 1
+
+/** Stores a value as the minimum or maximum. */
+function storeExtreme(state: usize, extreme: usize, key: u64, at: usize, length: i32): void {
+  store<u64>(state + extreme * 8, key, MIN_KEY)
+  store<i32>(state + extreme * 4, length, 32)
+  memory.copy(state + 72 + extreme * 64, at, <usize>min(length, STORED_BYTES))
 }
 
-function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
-  const kept = min(load<i32>(state + which * 4, 32), KEPT_BYTES)
-  const mine = min(length, KEPT_BYTES)
-  const order = compareBytes(at, state + 72 + which * 64, min(kept, mine))
-  return order != 0 ? order : mine - kept
+/** Compares a text with the minimum or maximum. Returns a negative number, 0 or a positive number. */
+function compareTexts(state: usize, extreme: usize, at: usize, length: i32): i32 {
+  const storedLength = min(load<i32>(state + extreme * 4, 32), STORED_BYTES)
+  const comparedLength = min(length, STORED_BYTES)
+  const order = compareBytes(at, state + 72 + extreme * 64, min(storedLength, comparedLength))
+  return order != 0 ? order : comparedLength - storedLength
 }
 
 /** Compares bytes, eight at a time. May read up to 7 bytes after the end of both. */
 function compareBytes(one: usize, other: usize, length: i32): i32 {
   for (let left = length; left > 0; left -= 8) {
-    let mine = bswap<u64>(load<u64>(one))
-    let its = bswap<u64>(load<u64>(other))
+    let bytes = bswap<u64>(load<u64>(one))
+    let otherBytes = bswap<u64>(load<u64>(other))
     if (left < 8) {
       const shift = <u64>(64 - left * 8)
-      mine >>>= shift
-      its >>>= shift
+      bytes >>>= shift
+      otherBytes >>>= shift
     }
-    if (mine != its) return mine < its ? -1 : 1
+    if (bytes != otherBytes) return bytes < otherBytes ? -1 : 1
     one += 8
     other += 8
   }
   return 0
 }
+
+/** The bytes of a numeric before its groups of digits. */
+const HEADER_BYTES: i32 = 8
 
 /**
  * Returns a key that sorts like PostgreSQL's numeric: the weight, then 47 bits of the base-10,000 digits; inverted for
@@ -69,33 +81,38 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
   return load<u16>(at, 4) == 0 ? key : -key
 }
 
-/** Updates the minimum and maximum numeric, in binary form. Numerics with equal keys are compared digit by digit. */
-@inline export function keepNumeric(state: usize, at: usize, length: i32): void {
+/** Updates the minimum and maximum with a binary numeric. Numerics with equal keys are compared digit by digit. */
+@inline export function updateNumericRange(state: usize, at: usize, length: i32): void {
   const key = numericKey(at)
   if (!hasValueAt(state)) {
     store<u8>(state, 1, 1)
-    put(state, 0, <u64>key, at, length)
-    put(state, 1, <u64>key, at, length)
+    storeExtreme(state, MINIMUM, <u64>key, at, length)
+    storeExtreme(state, MAXIMUM, <u64>key, at, length)
     return
   }
-  const least = load<i64>(state, MIN_KEY)
-  const greatest = load<i64>(state, MAX_KEY)
-  if (key < least || (key == least && compareNumerics(state, 0, at, length) < 0)) put(state, 0, <u64>key, at, length)
-  if (key > greatest || (key == greatest && compareNumerics(state, 1, at, length) > 0)) put(state, 1, <u64>key, at, length)
+  const minKey = load<i64>(state, MIN_KEY)
+  const maxKey = load<i64>(state, MAX_KEY)
+  const isLess = key < minKey || (key == minKey && compareNumerics(state, MINIMUM, at, length) < 0)
+  if (isLess) storeExtreme(state, MINIMUM, <u64>key, at, length)
+  const isGreater = key > maxKey || (key == maxKey && compareNumerics(state, MAXIMUM, at, length) > 0)
+  if (isGreater) storeExtreme(state, MAXIMUM, <u64>key, at, length)
 }
 
-/** Compares the digits of two numerics with the same sign and weight. */
-function compareNumerics(state: usize, which: usize, at: usize, length: i32): i32 {
-  const kept = min(load<i32>(state + which * 4, 32), KEPT_BYTES) - 8
-  const mine = min(length, KEPT_BYTES) - 8
-  if (mine <= 4 && kept <= 4) return 0
-  let order = compareBytes(at + 8, state + 80 + which * 64, min(kept, mine))
-  if (order == 0) order = mine - kept
-  return load<u16>(at, 4) == 0 ? order : -order
+/** Compares a numeric with the minimum or maximum, which has the same key and therefore the same sign and weight. */
+function compareNumerics(state: usize, extreme: usize, at: usize, length: i32): i32 {
+  const storedDigitBytes = min(load<i32>(state + extreme * 4, 32), STORED_BYTES) - HEADER_BYTES
+  const digitBytes = min(length, STORED_BYTES) - HEADER_BYTES
+  // The key contains the first two groups of digits, so equal keys mean equal numbers.
+  if (digitBytes <= 4 && storedDigitBytes <= 4) return 0
+  let order = compareBytes(at + HEADER_BYTES, state + 72 + HEADER_BYTES + extreme * 64, min(storedDigitBytes, digitBytes))
+  if (order == 0) order = digitBytes - storedDigitBytes
+  const isPositive = load<u16>(at, 4) == 0
+  return isPositive ? order : -order
 }
 
-/** Counts UTF-8 characters: all bytes except continuation bytes. May read up to 15 bytes after the text. */
-@inline export function characters(from: usize, bytes: i32): i32 {
+/** Counts the characters of UTF-8 text: all bytes except continuation bytes. May read up to 15 bytes after the text. */
+@inline export function countCharacters(from: usize, bytes: i32): i32 {
+  // As signed numbers, continuation bytes are -128 to -65, and no other byte is so small.
   const continuation = i8x16.splat(-65)
   let count = 0
   let left = bytes

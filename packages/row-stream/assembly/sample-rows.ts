@@ -1,10 +1,10 @@
 import {
-  AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, kindAt,
+  AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, typeAt,
   stateOf,
 } from './column-state'
-import { KEPT_BYTES, sample, sampleLimit } from './memory-layout'
+import { STORED_BYTES, sample, sampleLimit } from './memory-layout'
 import { hashNumber, hashNumeric, hashText } from './value-hashes'
-import { doubleAt, integerAt, longAt, realAt, shortAt } from './value-keys'
+import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './value-keys'
 
 /*
  * Draws a random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a
@@ -18,9 +18,9 @@ import { doubleAt, integerAt, longAt, realAt, shortAt } from './value-keys'
 const NOTHING: u8 = 0
 const KEY: u8 = 1
 const BYTES: u8 = 2
-const ROW_HEAD: usize = 12
+const ROW_HEADER_BYTES: usize = 12
 /** The maximum bytes of a value in the sample. */
-const MOST_BYTES: usize = 14 + KEPT_BYTES
+const MAX_VALUE_BYTES: usize = 14 + STORED_BYTES
 
 /** The end of the sample's used memory. */
 export let sampleEnd: usize = 0
@@ -31,8 +31,8 @@ export let rows: i64 = 0
 let threshold: u64 = u64.MAX_VALUE
 let drawnKey: u64 = 0
 /** The start of the row that is being written, and the position for its next value. */
-let rowAt: usize = 0
-let valueAt: usize = 0
+let rowStart: usize = 0
+let nextValue: usize = 0
 
 export function clearSample(): void {
   sampleEnd = sample
@@ -41,13 +41,13 @@ export function clearSample(): void {
   threshold = u64.MAX_VALUE
 }
 
-/** Counts a row. Returns true if it belongs to the random sample. */
-@inline export function isDrawn(): bool {
+/** Counts a row, and draws its key. Returns true if the row belongs to the sample. */
+@inline export function drawRow(): bool {
   drawnKey = hashNumber(rows++)
   return drawnKey <= threshold
 }
 
-/** Adds the row for which `isDrawn` returned true. `row` is its position in IN. */
+/** Adds a row to the sample, after `drawRow` returned true for it. `row` is its position in IN. */
 export function sampleRow(row: usize, width: i32): void {
   if (!startSampledRow(width)) return
   let at = row + 2
@@ -63,48 +63,50 @@ export function sampleRow(row: usize, width: i32): void {
   endSampledRow()
 }
 
-/** Shrinks the sample until the drawn row fits. Returns false if the row does not belong to the smaller sample. */
+/**
+ * Starts to add the drawn row. Shrinks the sample until the row fits. Returns false if the row no longer belongs to it.
+ */
 export function startSampledRow(width: i32): bool {
-  const most = ROW_HEAD + <usize>width * MOST_BYTES
-  while (sampleEnd + most > sampleLimit) {
+  const maxRowBytes = ROW_HEADER_BYTES + <usize>width * MAX_VALUE_BYTES
+  while (sampleEnd + maxRowBytes > sampleLimit) {
     if (sampledRows == 0) return false
-    halve()
+    halveSample()
   }
   if (drawnKey > threshold) return false
-  rowAt = sampleEnd
-  valueAt = rowAt + ROW_HEAD
+  rowStart = sampleEnd
+  nextValue = rowStart + ROW_HEADER_BYTES
   return true
 }
 
 export function endSampledRow(): void {
-  store<u32>(rowAt, <u32>(valueAt - rowAt))
-  store<u64>(rowAt, drawnKey, 4)
-  sampleEnd = valueAt
+  store<u32>(rowStart, <u32>(nextValue - rowStart))
+  store<u64>(rowStart, drawnKey, 4)
+  sampleEnd = nextValue
   sampledRows++
 }
 
 export function sampleNull(): void {
-  store<u8>(valueAt++, NOTHING)
+  store<u8>(nextValue++, NOTHING)
 }
 
 export function sampleValue(column: i32, at: usize, length: i32): void {
-  switch (kindAt(stateOf(column))) {
+  switch (typeAt(stateOf(column))) {
     case AS_TEXT:
       return sampleBytes(at, length, hashText(at, length))
     case AS_DECIMAL:
       return sampleBytes(at, length, hashNumeric(at, length))
     case AS_SMALLINT:
-      return sampleKey(shortAt(at))
+      return sampleKey(smallintKey(at))
     case AS_INTEGER:
     case AS_DATE:
-      return sampleKey(integerAt(at))
+      return sampleKey(integerKey(at))
     case AS_BIGINT:
     case AS_TIMESTAMP:
-      return sampleKey(longAt(at))
+      return sampleKey(bigintKey(at))
     case AS_DOUBLE:
-      return sampleKey(doubleAt(at))
+      return sampleKey(doubleKey(at))
     case AS_REAL:
-      return sampleKey(realAt(at))
+      return sampleKey(realKey(at))
     case AS_BOOLEAN:
       return sampleKey(<i64>load<u8>(at))
     case AS_JSON:
@@ -113,9 +115,9 @@ export function sampleValue(column: i32, at: usize, length: i32): void {
 }
 
 function sampleKey(key: i64): void {
-  store<u8>(valueAt, KEY)
-  store<i64>(valueAt, key, 1)
-  valueAt += 9
+  store<u8>(nextValue, KEY)
+  store<i64>(nextValue, key, 1)
+  nextValue += 9
 }
 
 /**
@@ -123,28 +125,29 @@ function sampleKey(key: i64): void {
  * shorter.
  */
 export function sampleBytes(at: usize, length: i32, hash: u64): void {
-  const kept = min(length, KEPT_BYTES)
-  store<u8>(valueAt, BYTES)
-  store<u32>(valueAt, length, 1)
-  store<u64>(valueAt, hash, 5)
-  store<u8>(valueAt, <u8>kept, 13)
-  memory.copy(valueAt + 14, at, <usize>kept)
-  valueAt += 14 + <usize>kept
+  const storedLength = min(length, STORED_BYTES)
+  store<u8>(nextValue, BYTES)
+  store<u32>(nextValue, length, 1)
+  store<u64>(nextValue, hash, 5)
+  store<u8>(nextValue, <u8>storedLength, 13)
+  memory.copy(nextValue + 14, at, <usize>storedLength)
+  nextValue += 14 + <usize>storedLength
 }
 
-function halve(): void {
+/** Halves the threshold, and removes the rows with a greater key. */
+function halveSample(): void {
   threshold >>>= 1
   let to = sample
-  let left = 0
+  let rowsLeft = 0
   for (let from = sample; from < sampleEnd; ) {
     const bytes = <usize>load<u32>(from)
     if (load<u64>(from, 4) <= threshold) {
       memory.copy(to, from, bytes)
       to += bytes
-      left++
+      rowsLeft++
     }
     from += bytes
   }
   sampleEnd = to
-  sampledRows = left
+  sampledRows = rowsLeft
 }

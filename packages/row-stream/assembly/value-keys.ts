@@ -13,23 +13,23 @@ export const NAN_KEY: i64 = i64.MAX_VALUE
 export const INFINITY_KEY: i64 = 0x7ff0000000000000
 export const NEGATIVE_INFINITY_KEY: i64 = -0x7ff0000000000001
 
-@inline export function doubleAt(at: usize): i64 {
+@inline export function doubleKey(at: usize): i64 {
   return floatKey(<i64>bswap<u64>(load<u64>(at)))
 }
 
-@inline export function realAt(at: usize): i64 {
+@inline export function realKey(at: usize): i64 {
   return floatKey(reinterpret<i64>(<f64>reinterpret<f32>(bswap<u32>(load<u32>(at)))))
 }
 
-@inline export function shortAt(at: usize): i64 {
+@inline export function smallintKey(at: usize): i64 {
   return <i64><i16>bswap<u16>(load<u16>(at))
 }
 
-@inline export function integerAt(at: usize): i64 {
+@inline export function integerKey(at: usize): i64 {
   return <i64><i32>bswap<u32>(load<u32>(at))
 }
 
-@inline export function longAt(at: usize): i64 {
+@inline export function bigintKey(at: usize): i64 {
   return <i64>bswap<u64>(load<u64>(at))
 }
 

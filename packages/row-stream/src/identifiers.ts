@@ -4,7 +4,7 @@ const maxBytes = 63
  * The number of UTF-16 code units of a label that are used for its name. Normalising a label with very many combining
  * marks would take hours and cannot be interrupted.
  */
-const longestLabel = 1_000
+const maxLabelLength = 1_000
 
 /** Transliterations of Latin characters that Unicode does not decompose into a base character and an accent. */
 const latinTransliterations: Record<string, string> = {
@@ -63,7 +63,7 @@ function createPositionName(index: number, usedNames: Set<string>): string {
 /** Converts a label to snake_case, without a number. Returns an empty text if the label has no letter and no digit. */
 function baseName(label: string): string {
   const letters = label
-    .slice(0, longestLabel)
+    .slice(0, maxLabelLength)
     .replace(/(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
     .toLowerCase()
     .normalize('NFKD')

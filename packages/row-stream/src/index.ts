@@ -1,11 +1,11 @@
 export {
-  daysFrom2000,
+  daysSince2000,
   epochDays,
   epochMicroseconds,
   isDay,
   type TimestampParts,
-  momentOf,
-  readTime,
+  convertDate,
+  parseTimeText,
   writeMicroseconds,
 } from './copy-binary/calendar.ts'
 export * from './copy-binary/column-vectors.ts'
@@ -19,7 +19,7 @@ export {
   type RowFault,
   toText,
   valueWriter,
-  writeMoment,
+  writeTimestampField,
 } from './copy-binary/row-encoder.ts'
 export {
   maxRowBytes,

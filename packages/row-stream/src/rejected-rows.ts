@@ -5,7 +5,7 @@ export const maxKeptRejects = 10_000
 const rejectTolerance = { share: 0.01, fromRows: 100 }
 
 /** A load will probably fail if this share of a file's first rows is rejected. */
-const likelyShare = 0.9
+const probableFailureShare = 0.9
 
 /**
  * Returns a warning if at least 90 % of a file's first rows do not fit, and there are at least 100 rows. Otherwise
@@ -15,7 +15,7 @@ export function likelyRejected(
   rows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
-  if (rows < rejectTolerance.fromRows || rejected < rows * likelyShare) return undefined
+  if (rows < rejectTolerance.fromRows || rejected < rows * probableFailureShare) return undefined
   const [rejectedText, rowsText] = [rejected, rows].map((count) => count.toLocaleString('en'))
   return `Of the first ${rowsText} rows, ${rejectedText} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }

@@ -165,7 +165,7 @@ export interface StagedRowsPreview extends AsyncDisposable {
    * that reads such a table. Otherwise returns undefined. Plans the query without running it, and does not look into
    * functions. Throws the errors of `QueryRunner.query`.
    */
-  oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
+  findOldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }
 
 export interface PublishOptions {

@@ -92,7 +92,7 @@ export const missingTableAdvice =
  * Returns a server's error message without the values of secret variables, which it may quote. Truncates it to 1,500
  * characters. Values of up to three characters are only replaced in quotes, because any word may contain them.
  */
-export function redactValues(message: string, values: readonly (string | null)[]): string {
+export function redactVariableValues(message: string, values: readonly (string | null)[]): string {
   let redactedMessage = message.slice(0, 1_500)
   // A value may contain another one, so the longest values are replaced first.
   const texts = values.filter((value) => value !== null).filter((value) => value !== '')

@@ -214,8 +214,8 @@ export function publicationsSuite(subject: Given): void {
           schemas,
         })
         expect(rows.map(([n, name]) => [Number(n), name])).toEqual([[3, 'new']])
-        expect(await rehearsal.oldRows({ text: 'select * from gated', schemas }, signal)).toBeUndefined()
-        expect(await rehearsal.oldRows({ text: 'select * from health.gated', schemas }, signal)).toEqual({
+        expect(await rehearsal.findOldRows({ text: 'select * from gated', schemas }, signal)).toBeUndefined()
+        expect(await rehearsal.findOldRows({ text: 'select * from health.gated', schemas }, signal)).toEqual({
           name: 'health.gated',
           view: false,
         })

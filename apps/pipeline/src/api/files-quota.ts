@@ -1,7 +1,7 @@
 import { Problem } from '@sluice/http-server'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { neededBytes } from '../runs/files-in-use.ts'
+import { sumBytesInUse } from '../runs/files-in-use.ts'
 
 const renewalMs = 30_000
 /** Seconds after which a reservation expires if its process does not renew it, for example because it crashed. */
@@ -44,7 +44,7 @@ export class QuotaReservation {
     // A reservation is deleted only after its file is stored. This query may thus count an upload twice, but never
     // misses one.
     const { rows } = await sql<{ bytes: number }>`
-      select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
+      select ${sumBytesInUse(client)} + coalesce(sum(bytes), 0)::float8 as bytes
       from running_uploads where client = ${client} and not ${isUploadStale}`.execute(this.#db)
     if (rows[0]!.bytes > limit) throw quotaExceeded(limit)
   }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type Caller, Problem, problems } from '@sluice/http-server'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
-import { removeUnneededFiles } from '../runs/files-in-use.ts'
+import { removeUnusedFiles } from '../runs/files-in-use.ts'
 import { decodeBody, findBodyEncoding } from '../files/decode-body.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
@@ -59,7 +59,7 @@ export async function receiveUpload(
         await quota.release()
         // After any other error, the transaction may have been committed. A maintenance job removes the file later if
         // no row refers to it.
-        if (error instanceof Problem) await removeUnneededFiles({ db, directory: files.directory }, [uid])
+        if (error instanceof Problem) await removeUnusedFiles({ db, directory: files.directory }, [uid])
       },
     }
   } catch (error) {

@@ -67,7 +67,7 @@ export function createOldRowsRefusal(preview: StagedRowsPreview, tables: readonl
     return `The query reads ${missing.schema}.${missing.table}, which was not published yet. ${advice}`
   }
   return async (query: UserQuery, signal) => {
-    const published = await preview.oldRows(query, signal).catch(describeUnpublishedTable)
+    const published = await preview.findOldRows(query, signal).catch(describeUnpublishedTable)
     if (published === undefined || typeof published === 'string') return published
     return published.view
       ? `The query reads the view ${published.name}, which shows the rows of the last load. ${advice}`

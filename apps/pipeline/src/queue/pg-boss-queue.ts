@@ -156,6 +156,7 @@ function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }
 
+/** Converts a job of pg-boss to the delivery of its run. */
 function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
   return {
     run: data.run,
@@ -172,6 +173,7 @@ function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job
   }
 }
 
+/** Starts pg-boss. Throws `StartProblem` if the migrations of the queue have not run. */
 async function startBoss(boss: PgBoss, logger: Logger): Promise<void> {
   assertVersion()
   boss.on(
@@ -198,10 +200,10 @@ async function startBoss(boss: PgBoss, logger: Logger): Promise<void> {
  * unavailable.
  */
 function throttleErrors(report: (error: Error) => void): (error: Error) => void {
-  let last = 0
+  let lastReportMs = 0
   return (error) => {
-    if (Date.now() - last < 10_000) return
-    last = Date.now()
+    if (Date.now() - lastReportMs < 10_000) return
+    lastReportMs = Date.now()
     report(error)
   }
 }
@@ -209,7 +211,8 @@ function throttleErrors(report: (error: Error) => void): (error: Error) => void 
 function assertVersion(): void {
   const { version } = createRequire(import.meta.url)('pg-boss/package.json') as { version: string }
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])) return
+  const isRecentEnough = major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])
+  if (isRecentEnough) return
   throw new StartProblem(
     `pg-boss ${version} is installed, but versions before ${minVersion.join('.')} can let two workers execute the same run. Install the version that package.json requires.`,
   )

@@ -29,6 +29,7 @@ export async function takeJobs<T extends object>(
   let waiting: WaitingHandler | undefined
   let isStopped = false
 
+  /** Starts a handler for the next job, unless one is waiting or the maximum number of jobs is executed. */
   async function waitForJob(): Promise<void> {
     if (isStopped || waiting || jobs >= concurrency) return
     const handler: WaitingHandler = {}
@@ -50,7 +51,7 @@ export async function takeJobs<T extends object>(
     })
   }
 
-  /** Fetches the next job: that of the same organisation may have waited for the end of this one. */
+  /** Frees the place of a job, and fetches the next one, which may have waited for the end of this one. */
   function endJob(): void {
     jobs -= 1
     if (waiting?.id !== undefined) boss.notifyWorker(waiting.id)

@@ -83,7 +83,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunO
 }
 
 /** Stores the result of a dry run (the planned tables), unless the attempt has lost its lease. */
-export async function keepPlan(
+export async function storePlan(
   db: Kysely<DB>,
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   tables: readonly PlannedTable[],

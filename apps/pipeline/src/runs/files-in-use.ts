@@ -32,21 +32,21 @@ const neededFileRows = sql`(
 ) as needed`
 
 /** Returns those of the given file uids that are in use. */
-export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findFilesInUse(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ uid: string }>`
     select uid from ${neededFileRows} where uid = any(${uids}::uuid[])`.execute(db)
   return new Set(rows.map(({ uid }) => uid))
 }
 
 /** Returns a subquery for the total size in bytes of an organisation's uploaded files that are in use. */
-export const neededBytes = (client: string) =>
+export const sumBytesInUse = (client: string) =>
   sql`(select coalesce(sum(size), 0)::float8 from ${neededFileRows} where client = ${client})`
 
 /**
  * Returns the uids of a pipeline's uploaded file, of its resumable uploads, and of the files that its runs read.
  * Some of these files may already be removed.
  */
-export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
+export async function listFilesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`
     select uid from uploaded_files where pipeline_id = ${pipeline}
     union
@@ -62,13 +62,13 @@ export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): P
  * Removes uploaded files that are not in use, such as replaced files. Maintenance removes files later that cannot be
  * removed now. Never throws.
  */
-export async function removeUnneededFiles(
+export async function removeUnusedFiles(
   { db, directory }: { db: Kysely<DB>; directory: string },
   uids: readonly string[],
 ): Promise<void> {
   if (uids.length === 0) return
   try {
-    const usedFiles = await neededFiles(db, uids)
+    const usedFiles = await findFilesInUse(db, uids)
     for (const uid of uids) if (!usedFiles.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
   } catch {
     // Ignore the error, because maintenance removes the file later.

@@ -64,7 +64,7 @@ export function startHeartbeat(
     const write = lastWrite.then(() => writeHeartbeat(db, claim, totals()))
     lastWrite = write.catch(() => {})
     if (await write) return true
-    const reason = await lossReason(db, claim)
+    const reason = await explainLeaseLoss(db, claim)
     hasEnded = true
     onLeaseLost(reason)
     return false
@@ -113,7 +113,7 @@ async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: To
   return numUpdatedRows > 0n
 }
 
-async function lossReason(db: Kysely<DB>, { id, attempt }: Claim): Promise<LeaseLost> {
+async function explainLeaseLoss(db: Kysely<DB>, { id, attempt }: Claim): Promise<LeaseLost> {
   const run = await db.selectFrom('runs').select(['state', 'attempt']).where('id', '=', id).executeTakeFirst()
   if (!run) return new LeaseLost('The object of the run was deleted.')
   if (run.state === 'CANCELLED') return new LeaseLost('The run was cancelled.')

@@ -18,7 +18,7 @@ export interface ProgressMeter extends Readonly<Totals> {
 const averagingSpanMs = 10_000
 const sampleIntervalMs = 250
 /** The remaining time is estimated only after this many milliseconds of reading. */
-const leastSpan = 2_000
+const minReadingMs = 2_000
 
 /** A running load never shows 100 %, because it is published after everything is read. */
 const maxPercentageWhileRunning = 99.9
@@ -36,7 +36,7 @@ interface ProgressSample {
 export function openMeter(now: () => number = () => performance.now()): ProgressMeter {
   let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
   let samples: ProgressSample[] = [{ at: now(), bytes: 0, rows: 0 }]
-  let highest: number | null = null
+  let highestPercentage: number | null = null
   let tables: TableProgress[] = []
   /** The rows that were read before the current table. */
   let earlierRows = 0
@@ -56,12 +56,13 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     return passed < sampleIntervalMs ? 0 : ((current - before) / passed) * 1000
   }
 
+  /** Updates and returns the highest percentage until now. */
   function percentage(): number | null {
     const { bytesRead, bytesTotal } = counts
-    if (bytesTotal === null) return highest
-    const read = bytesTotal === 0 ? maxPercentageWhileRunning : Math.round((bytesRead / bytesTotal) * 1000) / 10
-    highest = Math.max(highest ?? 0, Math.min(maxPercentageWhileRunning, read))
-    return highest
+    if (bytesTotal === null) return highestPercentage
+    const current = bytesTotal === 0 ? maxPercentageWhileRunning : Math.round((bytesRead / bytesTotal) * 1000) / 10
+    highestPercentage = Math.max(highestPercentage ?? 0, Math.min(maxPercentageWhileRunning, current))
+    return highestPercentage
   }
 
   return {
@@ -79,6 +80,7 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     },
     rejected: (rows) => void (counts.rowsRejected = rows),
     startOver() {
+      // Updates the highest percentage before the counts are reset.
       percentage()
       counts = { ...counts, bytesRead: 0, rowsRead: 0, rowsRejected: 0 }
       samples = [{ at: now(), bytes: 0, rows: 0 }]
@@ -112,7 +114,7 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     get secondsLeft() {
       const bytesLeft = (counts.bytesTotal ?? 0) - counts.bytesRead
       const perSecond = rate('bytes', counts.bytesRead)
-      const isReliable = bytesLeft > 0 && perSecond > 0 && now() - samples[0]!.at >= leastSpan
+      const isReliable = bytesLeft > 0 && perSecond > 0 && now() - samples[0]!.at >= minReadingMs
       return isReliable ? bytesLeft / perSecond : null
     },
   }

@@ -38,9 +38,9 @@ export async function queueRun(
 }
 
 /**
- * Returns the newest uploaded file of a pipeline; empty for pipelines without files. The run reads this file even if
- * another one is uploaded later. Schedules compare the fingerprint to detect changes. The lock makes a concurrent
- * upload wait until the run is committed; the upload then keeps the run's file.
+ * Returns the newest uploaded file of a pipeline and the fingerprint of its load, as the input of a run. Returns an
+ * empty object for a pipeline without a file. The run reads this file even if another one is uploaded later. The lock
+ * makes a concurrent upload wait until the run is committed, so that the upload does not remove the file.
  */
 async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
   const query = trx

@@ -24,7 +24,7 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageReq
   return readPage(runsOfObject.selectAll().orderBy('id', 'desc'), page)
 }
 
-/** Lists the runs that published tables of a pipeline (swapped in or changed), newest first. */
+/** Lists the runs that published tables of a pipeline, newest first. */
 export async function listPublications(
   db: Kysely<DB>,
   runnableId: number,
@@ -42,7 +42,7 @@ export async function listPublications(
  * Returns the newest run and the newest successful run of each object. Ignores dry runs. Objects without runs have no
  * entry.
  */
-export async function lastRuns(
+export async function findLastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
 ): Promise<Map<number, { last: RunRow; lastSuccess?: RunRow }>> {
@@ -64,11 +64,10 @@ export async function lastRuns(
   const runsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
   for (const { newest: isNewest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
     const isSuccessful = (successfulStates as readonly string[]).includes(run.state)
+    // Each object has one or two rows, the newest run first.
     const objectRuns = runsByObject.get(run.runnable_id) ?? { last: run }
-    runsByObject.set(
-      run.runnable_id,
-      isNewest && !isSuccessful ? { ...objectRuns, last: run } : { ...objectRuns, lastSuccess: run },
-    )
+    if (!isNewest || isSuccessful) objectRuns.lastSuccess = run
+    runsByObject.set(run.runnable_id, objectRuns)
   }
   return runsByObject
 }
@@ -158,7 +157,7 @@ export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promis
  * after it has ended. A successful run has 100 percent. Omits the estimated end unless the run is running and that time
  * is after `now`.
  */
-export function progressOf(
+export function computeProgress(
   run: Omit<RunRow, 'planned_tables' | 'progress_tables' | 'sealed_input' | 'tables'> &
     Partial<Pick<RunRow, 'progress_tables'>>,
   now: Date = new Date(),

@@ -71,9 +71,11 @@ async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): P
 }
 
 /**
- * Returns text that PostgreSQL can store: without NUL and unpaired surrogates, and with at most `longest` characters.
+ * Returns text that PostgreSQL can store: without NUL and unpaired surrogates, and with at most `maxCharacters`
+ * characters.
  */
-export function toStorableText(text: string, longest: number): string {
+export function toStorableText(text: string, maxCharacters: number): string {
   const storable = text.replaceAll('\0', '␀').toWellFormed()
-  return storable.length <= longest ? storable : `${storable.slice(0, longest - 1).toWellFormed()}…`
+  if (storable.length <= maxCharacters) return storable
+  return `${storable.slice(0, maxCharacters - 1).toWellFormed()}…`
 }

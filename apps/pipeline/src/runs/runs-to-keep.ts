@@ -13,8 +13,8 @@ export const keptDays = 7
  * organisation retains staging tables (DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES), also runs that failed within the
  * last seven days.
  */
-export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
-  const runUids = await runsUnderWay(db, client)
+export async function listRunsToKeep(db: Kysely<DB>, client: string): Promise<Set<string>> {
+  const runUids = await listActiveRuns(db, client)
   const { rows } = await sql<{ uid: string }>`
     select uid from runs
     where client = ${client} and state = 'FAILED' and finished_at > now() - make_interval(days => ${keptDays}::int)
@@ -25,7 +25,7 @@ export async function runsToKeep(db: Kysely<DB>, client: string): Promise<Set<st
 }
 
 /** Returns the uids of an organisation's queued and running runs. */
-async function runsUnderWay(db: Kysely<DB>, client: string): Promise<Set<string>> {
+async function listActiveRuns(db: Kysely<DB>, client: string): Promise<Set<string>> {
   const rows = await db
     .selectFrom('runs')
     .select('uid')

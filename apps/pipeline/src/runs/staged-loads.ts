@@ -32,7 +32,7 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
  * Stores the record of staged rows. Returns false, and stores nothing, if the attempt has lost its lease. The lock on
  * the run ensures that no record is written after a later attempt has looked for it.
  */
-export async function keepStagedLoads(
+export async function storeStagedLoads(
   db: Kysely<DB>,
   { id, attempt }: Pick<Claim, 'id' | 'attempt'>,
   { digest, state }: Omit<StagedLoads, 'attempt'>,

@@ -131,7 +131,7 @@ export function routeBySchema(
         warehouseOfPreview.set(schema, warehouse)
         return {
           schema,
-          oldRows: async (query, signal) => preview.oldRows((await chooseForQuery(query))[1], signal),
+          findOldRows: async (query, signal) => preview.findOldRows((await chooseForQuery(query))[1], signal),
           async [Symbol.asyncDispose]() {
             await preview[Symbol.asyncDispose]()
             warehouseOfPreview.delete(schema)

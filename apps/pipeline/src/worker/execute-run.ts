@@ -20,7 +20,7 @@ import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.t
 import { runTransaction } from '../runs/run-transaction.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import { mustWaitForInputs } from '../views/wait-for-inputs.ts'
-import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
+import { retryDelaySeconds, describeFailure, findOriginalError } from './run-failure.ts'
 import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
@@ -109,7 +109,7 @@ export async function executeRun(
     return await recordSuccess(context, await handleRun(services, attempt))
   } catch (error) {
     const hasReadBytes = Number((totals as Totals | undefined)?.bytesRead) > 0
-    return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasReadBytes)
+    return await endWithError(context, signal.aborted ? signal.reason : findOriginalError(error), hasReadBytes)
   } finally {
     clearTimeout(timeout)
     delivery.signal.removeEventListener('abort', onDeliveryLost)
@@ -127,15 +127,23 @@ function claimOrDefer(
   hasSlot: boolean,
 ): Promise<Claim | 'DEFERRED' | undefined> {
   const claimOrRequeue = async (trx: Transaction<DB>) => {
-    const limits = { maxRuns: clientConcurrency, mustWait: mustWaitForInputs(run) }
-    const claim = hasSlot ? await claimRun(trx, run, limits) : undefined
-    if (claim || (hasSlot && !(await isRunWaiting(trx, run)))) return claim
-    await requeue(trx, 1)
+    if (hasSlot) {
+      const limits = { maxRuns: clientConcurrency, mustWait: mustWaitForInputs(run) }
+      const claim = await claimRun(trx, run, limits)
+      if (claim) return claim
+      const hasRunEnded = !(await isRunWaiting(trx, run))
+      if (hasRunEnded) return undefined
+    }
+    await requeue(trx, deferralSeconds)
     return 'DEFERRED'
   }
   return runTransaction(db, claimOrRequeue, hasSlot ? { lock: claimLock(client) } : {})
 }
 
+/** Seconds until the queue delivers a deferred run again. */
+const deferralSeconds = 1
+
+/** Ends a run with the result of its attempt. */
 async function recordSuccess({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
   // Redact the message, because it may contain a value of the file.
   const success = { ...result, message: toStorableText(services.redaction.apply(result.message), 5_000) }
@@ -149,9 +157,9 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
 }
 
 /**
- * Ends or requeues a run after an error. If the attempt has read rows, an unavailable warehouse counts as a failed
- * attempt, because the load itself may have caused it. A run that published its rows before the error is successful.
- * If the lease is lost, only corrects the state of a cancelled run.
+ * Ends or requeues a run after an error. A run that published its rows before the error is successful. If the attempt
+ * has read rows, an unavailable warehouse counts as a failed attempt, because the load itself may have caused it. After
+ * the loss of the lease, only the state of a cancelled run is corrected.
  */
 async function endWithError(context: AttemptContext, error: unknown, hasReadBytes: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context
@@ -170,7 +178,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasReadByte
     return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 
-  const failure = failureOf(error, claim.uid, { isDataset: claim.client === catalogueClient })
+  const failure = describeFailure(error, claim.uid, { isDataset: claim.client === catalogueClient })
   const message = toStorableText(services.redaction.apply(failure.message), 5_000)
   const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
   if (!failure.expected) services.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
@@ -184,7 +192,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasReadByte
     return { ending: await requeue(context, { code: failure.code, message, unfinished: isUnfinished }, seconds), claim }
   }
   const publishedResult = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
-    const { retryable, isServerUnavailable } = failureOf(problem, claim.uid)
+    const { retryable, isServerUnavailable } = describeFailure(problem, claim.uid)
     // A warehouse that has been unavailable for this long may never return, so do not wait for it; a busy warehouse
     // will respond.
     return mayWaitForServer || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
@@ -227,6 +235,7 @@ async function requeue(
   return 'code' in reason ? 'AGAIN' : 'HANDED_BACK'
 }
 
+/** Calls the handler of the run's kind. Throws `LoadProblem` if the organisation may not run pipelines. */
 async function handleRun(services: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { client, subject } = attempt.claim
   if (!(await services.isClientActive(client)))

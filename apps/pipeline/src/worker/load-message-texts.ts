@@ -9,7 +9,7 @@ import { DuplicateKeyProblem } from '@sluice/warehouses/duplicate-key'
 
 const formatRows = (rows: number) => formatCount(rows, 'row')
 
-/** Returns the sums over all tables, or undefined if a table has no counts. */
+/** Returns how many rows the merges of all tables changed, or undefined if a table was not merged. */
 function sumMergedRows(tables: readonly LoadedTable[]): MergedRows | undefined {
   const sums = { ...noMergedRows }
   for (const { merged } of tables) {
@@ -26,16 +26,15 @@ function sumMergedRows(tables: readonly LoadedTable[]): MergedRows | undefined {
  * replaced earlier ones.
  */
 function describeMergedRows({ added, changed, removed }: MergedRows, mode: WriteMode | undefined): string {
-  if (mode === 'APPEND')
-    return removed === 0
-      ? ''
-      : ` They replaced ${formatCount(removed, 'earlier row')} of parts of the source that changed.`
+  if (mode === 'APPEND') {
+    if (removed === 0) return ''
+    return ` They replaced ${formatCount(removed, 'earlier row')} of parts of the source that changed.`
+  }
   if (mode !== 'MERGE') return ''
-  const changeTexts = [
-    ...(added > 0 ? [`${formatRows(added)} ${added === 1 ? 'is' : 'are'} new`] : []),
-    ...(changed > 0 ? [`${formatRows(changed)} changed`] : []),
-    ...(removed > 0 ? [`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`] : []),
-  ]
+  const changeTexts: string[] = []
+  if (added > 0) changeTexts.push(`${formatRows(added)} ${added === 1 ? 'is' : 'are'} new`)
+  if (changed > 0) changeTexts.push(`${formatRows(changed)} changed`)
+  if (removed > 0) changeTexts.push(`${formatRows(removed)} ${removed === 1 ? 'was' : 'were'} removed`)
   return changeTexts.length === 0 ? ' No row changed.' : ` ${changeTexts.join(', ')}.`
 }
 
@@ -62,12 +61,16 @@ interface LoadCounts {
 /** The hints of the source about its data: each sentence with its advice. */
 export type Hints = ReadonlyMap<string, ReaderAdvice>
 
-/** Returns the first three hints, followed by their advice without repetitions. */
+const maxShownHints = 3
+
+/** Returns the first three hints, followed by their advice. Advice that several hints share is given once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {
-  const shownHints = [...hints].slice(0, 3)
-  const moreText = hints.size > 3 ? ` The log has ${formatCount(hints.size - 3, 'more hint')}.` : ''
-  const advices = new Set(shownHints.map(([, advice]) => (isDataset ? advice.dataset : advice.pipeline)))
-  return [...shownHints.map(([sentence]) => sentence), ...advices].filter(Boolean).join(' ') + moreText
+  const shownHints = [...hints].slice(0, maxShownHints)
+  const sentences = shownHints.map(([sentence]) => sentence)
+  const advice = new Set(shownHints.map(([, hintAdvice]) => (isDataset ? hintAdvice.dataset : hintAdvice.pipeline)))
+  const text = [...sentences, ...advice].filter(Boolean).join(' ')
+  const unshownCount = hints.size - shownHints.length
+  return unshownCount > 0 ? `${text} The log has ${formatCount(unshownCount, 'more hint')}.` : text
 }
 
 /**
@@ -78,61 +81,61 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
   const { file } = input as { file?: RunFile }
   if (!file) return ''
   const { name, size, sha256, uploaded } = file
-  const since = uploaded === undefined ? '' : `, uploaded at ${uploaded}`
-  return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
+  const uploadText = uploaded === undefined ? '' : `, uploaded at ${uploaded}`
+  return ` from ${name} (${size.toLocaleString('en')} bytes${uploadText}, SHA-256 ${sha256})`
 }
 
 /**
- * Returns the message of a load: the rows of its tables, why it has no rows, the first `maxNamedChanges` changes, and
- * the rejected rows.
+ * Returns the message of a load: the rows of its tables, why it has no rows, the first changes of columns, and the
+ * rejected rows.
  */
-export function describeLoad(
-  allTables: readonly LoadedTable[],
-  { rejected, sourceRows = 0, isMerged, mode, pipelineMode = 'REPLACE', isDataset = false }: LoadCounts,
-): string {
+export function describeLoad(allTables: readonly LoadedTable[], counts: LoadCounts): string {
+  const { rejected, isMerged, mode, pipelineMode = 'REPLACE', isDataset = false } = counts
   if (allTables.length === 0)
     return isMerged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
   const tables = dataTablesOf(allTables)
-  const [firstTable] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const target = tables.length === 1 ? `${firstTable!.schema}.${firstTable!.table}` : severalTables(tables)
-  const emptyReasonText =
-    sourceRows > 0
-      ? ` The transformation removed all ${formatRows(sourceRows)} of the source${isMerged ? '.' : ', so the table is empty now.'}`
-      : isMerged && pipelineMode !== 'REPLACE'
-        ? ' The source has no rows, so the table is unchanged.'
-        : isMerged
-          ? ' Nothing is new in the source.'
-          : ' The source has no rows, so the table is empty now.'
-  const emptyText = rows === 0 && isMerged !== undefined ? emptyReasonText : ''
-  const changes = allTables.flatMap((table) => table.changes.map((change) => ({ table, change })))
-  // Changes of whole tables come first, because the message names only the first changes.
-  const changeSentences = [
-    ...changes.filter(({ change }) => change.column === ''),
-    ...changes.filter(({ change }) => change.column !== ''),
-  ].map(({ table, change }) => describeChange(table, change))
-  const unlistedCount = changeSentences.length - maxNamedChanges
-  const moreText = unlistedCount > 0 ? ` The log names ${formatCount(unlistedCount, 'more change')} of columns.` : ''
-  const changeTexts = changeSentences
-    .slice(0, maxNamedChanges)
-    .map((change) => ` ${change}`)
-    .join('')
-  const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
-  const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const emptyText = rows === 0 && isMerged !== undefined ? ` ${explainEmptyLoad(isMerged, counts)}` : ''
   const replacesEarlierLoads = pipelineMode !== 'REPLACE' && mode === 'REPLACE'
   const mergedRows = replacesEarlierLoads || emptyText !== '' ? undefined : sumMergedRows(tables)
-  const rowTexts = replacesEarlierLoads
-    ? describeReplacedRows(tables)
-    : mergedRows
-      ? describeMergedRows(mergedRows, mode)
-      : ''
+  let rowChangesText = ''
+  if (replacesEarlierLoads) rowChangesText = describeReplacedRows(tables)
+  else if (mergedRows) rowChangesText = describeMergedRows(mergedRows, mode)
   const changesNoRow = mode === 'MERGE' && mergedRows !== undefined && isUnchanged(mergedRows)
-  const rowsIntoTarget = `${changesNoRow ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`} ${target}.`
-  const loadedMessage = withAdvice(`${rowsIntoTarget}${rowTexts}${emptyText}${changeTexts}${moreText}`, advice, {
-    isDataset,
-  })
+  const rowsText = changesNoRow ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`
+  const [firstTable] = tables
+  const target = tables.length === 1 ? `${firstTable!.schema}.${firstTable!.table}` : formatTables(tables)
+  const sentence = `${rowsText} ${target}.${rowChangesText}${emptyText}${describeFirstChanges(allTables)}`
+  const isWidened = allTables.some((table) => table.changes.some(({ kind }) => kind === 'TYPE_WIDENED'))
+  const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const loadedMessage = withAdvice(sentence, advice, { isDataset })
   if (rejected === 0) return loadedMessage
   return `${loadedMessage} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
+}
+
+/** Returns why a load has no rows. */
+function explainEmptyLoad(isMerged: boolean, { sourceRows = 0, pipelineMode = 'REPLACE' }: LoadCounts): string {
+  if (sourceRows > 0) {
+    const consequence = isMerged ? '' : ', so the table is empty now'
+    return `The transformation removed all ${formatRows(sourceRows)} of the source${consequence}.`
+  }
+  if (!isMerged) return 'The source has no rows, so the table is empty now.'
+  if (pipelineMode !== 'REPLACE') return 'The source has no rows, so the table is unchanged.'
+  return 'Nothing is new in the source.'
+}
+
+/** Describes the first `maxNamedChanges` changes of tables and columns. Each sentence starts with a space. */
+function describeFirstChanges(tables: readonly LoadedTable[]): string {
+  const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
+  // Changes of whole tables come first, because the message names only the first changes.
+  const orderedChanges = [
+    ...changes.filter(({ change }) => change.column === ''),
+    ...changes.filter(({ change }) => change.column !== ''),
+  ]
+  const sentences = orderedChanges.slice(0, maxNamedChanges).map(({ table, change }) => describeChange(table, change))
+  const unnamedCount = changes.length - sentences.length
+  if (unnamedCount > 0) sentences.push(`The log names ${formatCount(unnamedCount, 'more change')} of columns.`)
+  return sentences.map((sentence) => ` ${sentence}`).join('')
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
@@ -159,7 +162,7 @@ export function describeRestore(allTables: readonly LoadedTable[], publishedAt?:
   const tables = dataTablesOf(allTables)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const [first] = tables
-  const target = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
+  const target = tables.length === 1 && first ? `${first.schema}.${first.table}` : formatTables(tables)
   const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
   return `Restored ${formatRows(rows)} in ${target}.${since} The rows that they replaced are kept and can be restored.`
 }
@@ -168,7 +171,7 @@ const maxNamedTables = 5
 const maxNamedChanges = 3
 
 /** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
-function severalTables(tables: readonly LoadedTable[]): string {
+function formatTables(tables: readonly LoadedTable[]): string {
   const tableTexts = tables.slice(0, maxNamedTables).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
   const moreText = tables.length > maxNamedTables ? ` and ${tables.length - maxNamedTables} more` : ''
   return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`

@@ -13,8 +13,8 @@ import {
 import type { Claim } from '../runs/claim-run.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
-import { keepPlan } from '../run-lifecycle/finish-run.ts'
-import { runsToKeep } from '../runs/runs-to-keep.ts'
+import { storePlan } from '../run-lifecycle/finish-run.ts'
+import { listRunsToKeep } from '../runs/runs-to-keep.ts'
 import { deleteStagedLoads } from '../runs/staged-loads.ts'
 import type { ReadReporter } from '@sluice/row-stream'
 import {
@@ -51,11 +51,11 @@ import {
   type RunCounts,
   isRebuild,
   isRetryPossible,
-  keepStagedRun,
+  storeStagedRun,
   readReadingState,
   type StagedRun,
 } from './staged-run-record.ts'
-import { createLoadSuccess, hasWarning, isDatasetRun, publishedTables, type StoredCursor } from './load-result.ts'
+import { createLoadSuccess, hasWarning, isDatasetRun, listPublishedTables, type StoredCursor } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
 
 /**
@@ -72,7 +72,7 @@ async function loadPipeline(context: RunContext, attempt: RunAttempt): Promise<R
     // End the run with a warning instead of a failure, because an earlier version of Sluice accepted the pipeline.
     const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
     const warehouse = await context.warehouses.open(attempt.claim.client)
-    const tables = await publishedTables(warehouse, [], { ownTable: pipeline })
+    const tables = await listPublishedTables(warehouse, [], { ownTable: pipeline })
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
 }
@@ -92,7 +92,8 @@ function usesVariableAtForbiddenPlace({ type, settings, sqlStatements, provider 
   }
 }
 
-async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
+/** Loads the rows of a run, or publishes the rows that an earlier attempt has staged. */
+async function loadRun(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const [pipeline, warehouse] = await Promise.all([
     readPipeline(context.db, claim.subject.id),
@@ -111,7 +112,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   if (earlierPublication) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlierPublication.tables, claim.rowsRejected, {
-      mode: writeModeOf(claim, pipeline, undefined),
+      mode: chooseWriteMode(claim, pipeline, undefined),
       pipelineMode: pipeline.writeMode,
       isDataset: isDatasetRun(claim),
     })
@@ -133,7 +134,7 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
   return createLoadSuccess(warehouse, tables, rejectedRows, {
     sourceRows,
     isMerged,
-    mode: writeModeOf(claim, pipeline, isMerged),
+    mode: chooseWriteMode(claim, pipeline, isMerged),
     pipelineMode: pipeline.writeMode,
     ownTable: pipeline,
     cursor,
@@ -148,16 +149,20 @@ async function loadOnce(context: RunContext, attempt: RunAttempt): Promise<RunSu
  * Returns the mode in which a run wrote its rows. Returns undefined for an incremental load if it is unknown whether
  * the rows were merged.
  */
-function writeModeOf(
+function chooseWriteMode(
   { mode, input }: RunAttempt['claim'],
   pipeline: PipelineToLoad,
   isMerged: boolean | undefined,
 ): WriteMode | undefined {
-  if (pipeline.writeMode !== 'REPLACE') return isRebuild(input) || isMerged === false ? 'REPLACE' : pipeline.writeMode
+  if (pipeline.writeMode !== 'REPLACE') {
+    const replacesRows = isRebuild(input) || isMerged === false
+    return replacesRows ? 'REPLACE' : pipeline.writeMode
+  }
   if (isMerged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
   return isMerged ? 'MERGE' : 'REPLACE'
 }
 
+/** Reads the source, stages its rows and publishes them. First removes what earlier attempts have staged. */
 async function loadFromSource(
   context: RunContext,
   attempt: RunAttempt,
@@ -167,12 +172,13 @@ async function loadFromSource(
   const { claim } = attempt
   if (claim.attempt > 1) {
     await deleteStagedLoads(context.db, claim)
-    await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
+    await warehouse.upkeep.sweepStaging(() => listRunsWithStaging(context.db, attempt))
   }
   if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   return stageAndPublish(context, attempt, pipeline, warehouse)
 }
 
+/** Logs the changes of a table and its columns. */
 function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
   for (const change of table.changes) {
     const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
@@ -180,7 +186,7 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
   }
 }
 
-const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
+const loadActions = { RUN: loadRun, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
 /** Executes all steps of a load except publishing. Returns what a load would publish. */
 async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
@@ -193,12 +199,12 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await context.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(context.db, attempt))
+  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => listRunsWithStaging(context.db, attempt))
   if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const onPlanned = async (plan: readonly PlannedTable[]) => {
     tables = plan
-    await keepPlan(context.db, claim, plan)
+    await storePlan(context.db, claim, plan)
   }
   const {
     rejected: rejectedRows,
@@ -240,6 +246,7 @@ interface LoadResult extends RunCounts {
   cursor?: StoredCursor
 }
 
+/** Publishes the rows that an earlier attempt has staged. */
 async function publishStaged(
   context: RunContext,
   attempt: RunAttempt,
@@ -250,22 +257,24 @@ async function publishStaged(
   const publication = preparePublication(context, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(context.db, attempt, error)
   const tables = await publishStagedLoad(load, { ...publication, mayPublishLater }).catch((error: unknown) => {
-    throw withHints(error, new Map(counts.hints))
+    throw addHints(error, new Map(counts.hints))
   })
   return { tables, ...counts }
 }
 
 /**
- * Adds the hints of the source to the error for a view that breaks because the type of a column changes. The hints name
- * the value that changed the type.
+ * If a view would break because the type of a column changes, returns the error with the hints of the source, which
+ * name the value that changed the type. Returns any other error unchanged.
  */
-function withHints(error: unknown, hints: Hints): unknown {
-  if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
+function addHints(error: unknown, hints: Hints): unknown {
+  const wouldBreakView = error instanceof WarehouseProblem && error.code === 'VIEWS_DEPEND'
+  if (!wouldBreakView || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error
   const hintTexts = [...hints.keys()].slice(0, 3).join(' ')
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
+/** Returns what a publication needs besides the rows, such as the quality gate and the check of the lease. */
 function preparePublication(
   context: RunContext,
   attempt: RunAttempt,
@@ -285,6 +294,10 @@ function preparePublication(
   }
 }
 
+/**
+ * Reads the source, stages its rows and publishes them. For a dry run, calls `onPlan` with the plan instead of
+ * publishing it.
+ */
 async function stageAndPublish(
   context: RunContext,
   attempt: RunAttempt,
@@ -363,7 +376,7 @@ async function stageAndPublish(
     rejected: rejected.count,
     fed: sourceRows,
     merged,
-    hints: [...hints.kept],
+    hints: [...hints.shown],
     ...(fullReadReason !== undefined && { whole: fullReadReason }),
     ...(nothingNew !== undefined && { nothingNew }),
   })
@@ -399,12 +412,12 @@ async function stageAndPublish(
     async onStaged(load) {
       stagedCursors = load.cursors
       await rejected.flush()
-      isKept = await keepStagedRun(db, attempt, warehouse, digest, { load, counts: counts() })
+      isKept = await storeStagedRun(db, attempt, warehouse, digest, { load, counts: counts() })
     },
     mayPublishLater: async (error) => isKept && (await isRetryPossible(db, attempt, error)),
   })
   const tables = await loading.catch(async (error: unknown) => {
-    throw await addKeyPositions(withHints(error, hints.kept), {
+    throw await addKeyPositions(addHints(error, hints.shown), {
       target,
       keys: transformation.length === 0 ? mergeKey : undefined,
       describeRows: (rows) => sources.describeKeyRows(reading, rows, stopping),
@@ -432,14 +445,14 @@ async function readTransformation(
 }
 
 /**
- * Returns the runs that keep their staging tables, without this run if its attempt is current: it then drops the
- * staging tables of its earlier attempts before it loads again.
+ * Returns the runs that still need their staging tables. This run is not among them if its attempt is current,
+ * because the staging tables of its earlier attempts are dropped before it loads again.
  */
-async function runsWithStaging(
+async function listRunsWithStaging(
   db: Kysely<DB>,
   { claim, sendHeartbeat }: Pick<RunAttempt, 'claim' | 'sendHeartbeat'>,
 ): Promise<ReadonlySet<string>> {
-  const runs = await runsToKeep(db, claim.client)
+  const runs = await listRunsToKeep(db, claim.client)
   // A later attempt may have taken over these staging tables since they were listed, so only the current attempt may
   // drop them.
   if (await sendHeartbeat()) runs.delete(claim.uid)
@@ -447,9 +460,9 @@ async function runsWithStaging(
 }
 
 /**
- * Returns the result of a published run from the ledger in the warehouse; undefined if the run was not published. This
- * attempt and earlier ones can then no longer publish the run.
- * Throws `WarehouseProblem` if the warehouse is unavailable.
+ * Returns the result of a published run from the ledger in the warehouse. If the run was not published, returns
+ * undefined, and neither this attempt nor an earlier one can publish it from now on. Throws `WarehouseProblem` if the
+ * warehouse is unavailable.
  */
 async function recoverFromLedger(
   { warehouses }: Pick<RunContext, 'warehouses'>,

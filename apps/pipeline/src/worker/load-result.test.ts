@@ -3,11 +3,11 @@ import { columns, given, never, numbered } from '@sluice/warehouses/testing/row-
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import type { RowStream } from '@sluice/row-stream'
-import { publishedTables } from './load-result.ts'
+import { listPublishedTables } from './load-result.ts'
 
 const scratch = scratchWarehouseForAll()
 
-it('publishedTables lists all tables of a pipeline even if the run loaded none of them', async () => {
+it('listPublishedTables lists all tables of a pipeline even if the run loaded none of them', async () => {
   const own = { schema: 'health', table: word('cases_') }
   const group = `${own.table}__child`
   const rowStream = (table: string, rows: number, tables: string[]): RowStream => ({
@@ -34,7 +34,7 @@ it('publishedTables lists all tables of a pipeline even if the run loaded none o
     { schema: 'health', name: own.table, rows: 3 },
     { schema: 'health', name: group, rows: 5 },
   ]
-  expect(await publishedTables(scratch.warehouse, loaded)).toMatchObject(all)
-  expect(await publishedTables(scratch.warehouse, [], { ownTable: own })).toMatchObject(all)
-  expect(await publishedTables(scratch.warehouse, [], { ownTable: { ...own, table: 'nowhere' } })).toEqual([])
+  expect(await listPublishedTables(scratch.warehouse, loaded)).toMatchObject(all)
+  expect(await listPublishedTables(scratch.warehouse, [], { ownTable: own })).toMatchObject(all)
+  expect(await listPublishedTables(scratch.warehouse, [], { ownTable: { ...own, table: 'nowhere' } })).toEqual([])
 })

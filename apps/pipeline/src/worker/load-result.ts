@@ -17,11 +17,11 @@ export interface StoredCursor {
 }
 
 /**
- * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts
- * are those of the whole tables, and tables without new rows are included. `mode` is that of the publication, and
- * `cursor` that of the own table if the caller knows it. If the warehouse query fails, returns the loaded tables.
+ * Returns the tables of a pipeline after a publication, its own table first, with the row counts of the whole tables.
+ * Includes tables to which an incremental load added no rows. `mode` is the write mode of the publication, and `cursor`
+ * the cursor of the own table; both may be unknown. If the warehouse cannot be queried, returns only the loaded tables.
  */
-export async function publishedTables(
+export async function listPublishedTables(
   warehouse: Warehouse,
   loaded: readonly LoadedTable[],
   {
@@ -31,10 +31,10 @@ export async function publishedTables(
   }: { ownTable?: OwnTable | undefined; mode?: WriteMode | undefined; cursor?: StoredCursor | undefined } = {},
 ): Promise<PublishedTableSize[]> {
   if (!ownTable) return []
-  const publicationOf = (name: string) => {
-    const published = loaded.find(({ table }) => table === name)
-    if (!published) return {}
-    const { rows, bytes, changes, rowsBefore, merged } = published
+  const describePublication = (name: string) => {
+    const loadedTable = loaded.find(({ table }) => table === name)
+    if (!loadedTable) return {}
+    const { rows, bytes, changes, rowsBefore, merged } = loadedTable
     return {
       publication: {
         rows,
@@ -56,9 +56,13 @@ export async function publishedTables(
     )
     const names = [ownTable.table, ...otherTables.toSorted()]
     const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
-    return tables.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size, ...publicationOf(name) }))
+    return tables.map(({ name, rowCount, size }) => {
+      return { schema, name, rows: rowCount, size, ...describePublication(name) }
+    })
   } catch {
-    return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes, ...publicationOf(table) }))
+    return loaded.map(({ table, rows, bytes }) => {
+      return { schema, name: table, rows, size: bytes, ...describePublication(table) }
+    })
   }
 }
 
@@ -96,9 +100,9 @@ interface LoadSummary {
 }
 
 /**
- * Returns the result of a successful load. Its state is WARNING if rows were rejected, a change of a column has a
- * warning, the source had nothing new, or no table has rows, unless the load was merged into rows that
- * stay.
+ * Returns the result of a load that published its rows. Its state is WARNING if rows were rejected, if a change of a
+ * column has a warning, if the source had nothing new, or if no table has rows although they were not merged into
+ * existing rows.
  */
 export async function createLoadSuccess(
   warehouse: Warehouse,
@@ -135,15 +139,18 @@ export async function createLoadSuccess(
     rowsWritten,
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejectedRows,
-    tables: await publishedTables(warehouse, tables, { ownTable, mode, cursor }),
+    tables: await listPublishedTables(warehouse, tables, { ownTable, mode, cursor }),
   }
 }
 
-export const hasWarning = (
+/** True if rows were rejected, a change has a warning, or no table has rows. With `mayBeEmpty`, tables need no rows. */
+export function hasWarning(
   tables: readonly Pick<LoadedTable, 'rows' | 'changes' | 'listsTables'>[],
   rejectedRows: number,
   mayBeEmpty: boolean | undefined,
-): boolean =>
-  rejectedRows > 0 ||
-  (!mayBeEmpty && dataTablesOf(tables).every(({ rows }) => rows === 0)) ||
-  tables.some(({ changes }) => changes.some(({ warning }) => warning))
+): boolean {
+  if (rejectedRows > 0) return true
+  const isEmpty = dataTablesOf(tables).every(({ rows }) => rows === 0)
+  if (isEmpty && !mayBeEmpty) return true
+  return tables.some(({ changes }) => changes.some(({ warning }) => warning))
+}

@@ -90,8 +90,8 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
 }
 
 /**
- * Yields the row streams (tables of the source) unchanged. Throws `LoadProblem` if the target table of a row stream belongs to
- * another pipeline or a view.
+ * Yields the row streams (tables of the source) unchanged. Throws `LoadProblem` if another pipeline or a view owns the
+ * table that a row stream would fill.
  */
 export async function* assertTableOwnership(
   db: Kysely<DB>,
@@ -100,8 +100,8 @@ export async function* assertTableOwnership(
   rowStreams: AsyncIterable<RowStream>,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const rowStream of rowStreams) {
-    const isFurtherTable = rowStream.table !== '' && rowStream.table !== table
-    if (isFurtherTable && (await isTableOfAnother(db, { client, schema, table: rowStream.table }, table)))
+    const isAdditionalTable = rowStream.table !== '' && rowStream.table !== table
+    if (isAdditionalTable && (await isTableOfAnother(db, { client, schema, table: rowStream.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
         `The source also fills the table "${rowStream.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
@@ -111,9 +111,9 @@ export async function* assertTableOwnership(
 }
 
 /**
- * Returns a pipeline's source with variables replaced by their values in its settings and secrets. Adds the secrets to
- * the redaction of logs. Throws `VariableProblem` if a variable does not exist, or if a changed variable would send the
- * secrets to an address other than the one for which they were entered.
+ * Returns a pipeline's source. In its settings and secrets, variables are replaced by their values. The secrets are
+ * redacted in logs from now on. Throws `VariableProblem` if a variable does not exist, or if a changed variable would
+ * send the secrets to an address other than the one for which they were entered.
  */
 export async function readSource(
   { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,

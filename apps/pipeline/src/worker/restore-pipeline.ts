@@ -4,7 +4,7 @@ import { dataTablesOf } from '@sluice/warehouses/load-target'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './read-pipeline.ts'
 import { describeChange, describeRestore } from './load-message-texts.ts'
-import { publishedTables } from './load-result.ts'
+import { listPublishedTables } from './load-result.ts'
 import { readPublicationTime } from '../runs/read-runs.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
@@ -50,6 +50,6 @@ export async function presentRestore(
     rowsWritten: dataTablesOf(publication.tables).reduce((sum, { rows }) => sum + rows, 0),
     bytesWritten: 0,
     rowsRejected: 0,
-    tables: await publishedTables(warehouse, publication.tables),
+    tables: await listPublishedTables(warehouse, publication.tables),
   }
 }

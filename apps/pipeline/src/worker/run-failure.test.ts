@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { ReaderEnded } from '@sluice/row-stream'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
+import { retryDelaySeconds, describeFailure, findOriginalError } from './run-failure.ts'
 
 const away = new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'Away.', { retryable: true })
 
@@ -13,8 +13,8 @@ describe('run failure', () => {
     stack.defer(() => Promise.reject(away))
     const thrown = await stack.disposeAsync().catch((error: unknown) => error)
     expect(thrown).not.toBe(away)
-    expect(firstError(thrown)).toBe(away)
-    expect(failureOf(thrown, 'run')).toMatchObject({
+    expect(findOriginalError(thrown)).toBe(away)
+    expect(describeFailure(thrown, 'run')).toMatchObject({
       code: 'WAREHOUSE_UNAVAILABLE',
       retryable: true,
       isServerUnavailable: true,
@@ -23,10 +23,10 @@ describe('run failure', () => {
 
   it('distinguishes an unavailable server from a busy table and from an internal error', () => {
     const lost = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-    expect(failureOf(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', isServerUnavailable: true })
+    expect(describeFailure(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', isServerUnavailable: true })
     const busy = new WarehouseProblem('TABLE_BUSY', 'Busy.', { retryable: true })
-    expect(failureOf(busy, 'run')).toMatchObject({ retryable: true, isServerUnavailable: false })
-    expect(failureOf(new Error('?'), 'run')).toMatchObject({
+    expect(describeFailure(busy, 'run')).toMatchObject({ retryable: true, isServerUnavailable: false })
+    expect(describeFailure(new Error('?'), 'run')).toMatchObject({
       code: 'INTERNAL_ERROR',
       retryable: false,
       isServerUnavailable: false,
@@ -34,7 +34,7 @@ describe('run failure', () => {
   })
 
   it('is retried after a reader thread ended unexpectedly', () => {
-    expect(failureOf(new ReaderEnded('KoboToolbox'), 'run')).toMatchObject({
+    expect(describeFailure(new ReaderEnded('KoboToolbox'), 'run')).toMatchObject({
       code: 'READER_ENDED',
       message: 'The thread that reads KoboToolbox ended unexpectedly. The run is retried.',
       retryable: true,
@@ -51,7 +51,7 @@ describe('run failure', () => {
         return error
       }
     })()
-    const { code, message, expected } = failureOf(thrown, 'run')
+    const { code, message, expected } = describeFailure(thrown, 'run')
     expect({ code, expected }).toEqual({ code: 'SECRET_KEY_MISSING', expected: true })
     expect(message).toContain('encrypted with key "new", which is missing. Add it to SECRET_KEYS.')
   })

@@ -6,8 +6,8 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 
 /**
- * The reason why an attempt failed. `expected` means that a user can fix the cause or that it is temporary; otherwise
- * it is an internal error.
+ * Why an attempt failed. `expected` is true if a user can fix the cause, or if the cause is temporary. It is false for
+ * an internal error.
  */
 export interface Failure {
   code: string
@@ -19,10 +19,10 @@ export interface Failure {
 }
 
 /**
- * Returns the original error. If disposing of a resource fails as well, JavaScript wraps the original error in a
- * `SuppressedError`.
+ * Returns the first error that was thrown. If disposing of a resource then throws another one, JavaScript wraps both in
+ * a `SuppressedError`.
  */
-export function firstError(error: unknown): unknown {
+export function findOriginalError(error: unknown): unknown {
   let first = error
   while (first instanceof SuppressedError) first = first.suppressed
   return first
@@ -32,8 +32,8 @@ export function firstError(error: unknown): unknown {
  * Converts an error to the failure of its run. `isDataset` means that the message is for the publisher of a public
  * dataset.
  */
-export function failureOf(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
-  const error = firstError(thrown)
+export function describeFailure(thrown: unknown, run: string, { isDataset = false } = {}): Failure {
+  const error = findOriginalError(thrown)
   if (error instanceof WarehouseProblem) {
     const { code, sentence, advice, retryable } = error
     const message = withAdvice(sentence, advice, { isDataset })
@@ -82,10 +82,15 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   }
 }
 
+const firstDelaySeconds = 5
+const maxDelaySeconds = 300
+
 /**
  * Returns the seconds until the next attempt: 5, 15, 45, 135, then 300. Shortens them at random by up to 20 %, so that
  * runs that failed together do not retry together.
  */
 export function retryDelaySeconds(tries: number, random: () => number = Math.random): number {
-  return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.2))
+  const seconds = Math.min(maxDelaySeconds, firstDelaySeconds * 3 ** (tries - 1))
+  const jitter = 0.8 + random() * 0.2
+  return Math.round(seconds * jitter)
 }

@@ -34,13 +34,14 @@ export const runHandlers: Partial<Record<RunnableKind, RunHandler>> = {
 
 type RecoveryContext = Pick<RunContext, 'db' | 'queue' | 'warehouses'>
 
+/** Returns the success of a run that an attempt has published but not recorded. Otherwise returns undefined. */
 export function recoverPublishedRun(context: RecoveryContext, claim: Claim): Promise<RunSuccess | undefined> {
   return runHandlers[claim.subject.kind]?.recover?.(context, claim) ?? Promise.resolve(undefined)
 }
 
 /**
- * Corrects the state of a run that was cancelled while a worker was publishing its rows: if the ledger in the warehouse
- * has the run, it was successful.
+ * Corrects the state of a run that was cancelled while a worker was publishing its rows. If the ledger in the warehouse
+ * has the run, its rows were published, so the run becomes successful. Otherwise, the run stays cancelled.
  */
 export async function recoverCancelledRun(context: RecoveryContext, uid: string): Promise<void> {
   const run = await context.db
@@ -51,8 +52,8 @@ export async function recoverCancelledRun(context: RecoveryContext, uid: string)
     .where('r.state', '=', 'CANCELLED')
     .where('r.attempt', '>', 0)
     .executeTakeFirst()
-  const success =
-    run &&
-    (await runHandlers[run.kind as RunnableKind]?.recover?.(context, { ...run, action: run.action as RunAction }))
+  if (!run) return
+  const handler = runHandlers[run.kind as RunnableKind]
+  const success = await handler?.recover?.(context, { ...run, action: run.action as RunAction })
   if (success) await finishRun(context, run, success)
 }

@@ -11,6 +11,6 @@ it('logs and keeps the first 20 hints, and counts the others in one line', () =>
   hints.clear()
   add()
   hints.logOmitted()
-  expect(hints.kept.size).toBe(20)
+  expect(hints.shown.size).toBe(20)
   expect([lines.length, lines[19], lines[20]]).toEqual([21, 'object 19', '980 more hints are not listed.'])
 })

@@ -4,17 +4,17 @@ import type { ReaderAdvice } from '@sluice/row-stream'
 import type { DB } from '../database.ts'
 import type { StagedLoad } from '@sluice/warehouses/load-row-streams'
 import type { Claim } from '../runs/claim-run.ts'
-import { findStagedLoads, keepStagedLoads } from '../runs/staged-loads.ts'
+import { findStagedLoads, storeStagedLoads } from '../runs/staged-loads.ts'
 import { underWay } from '../runs/run-states.ts'
 import type { SourceShape } from '@sluice/warehouses/shape/previous-source-columns'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
-import { failureOf, firstError } from './run-failure.ts'
+import { describeFailure, findOriginalError } from './run-failure.ts'
 import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunAttempt } from './run-handler.ts'
 
 /**
- * Facts about a run's rows that the ledger in the warehouse lacks. Stored as JSON, so the names of the fields cannot
- * change.
+ * Facts about the rows of a run that the ledger in the warehouse does not contain. Stored as JSON, so the names of the fields
+ * cannot change.
  */
 export interface RunCounts {
   rejected: number
@@ -53,8 +53,8 @@ export interface ReadingState {
 const formatVersion = 3
 
 /**
- * Returns the reading state of this attempt. The pipeline must be read before its variables: if a value changes in
- * between, the next attempt then has another digest.
+ * Returns the reading state of this attempt. The caller must read the pipeline before the variables: if a variable
+ * changes in between, the digest of the next attempt then differs.
  */
 export async function readReadingState(
   { mode, input }: Claim,
@@ -64,10 +64,10 @@ export async function readReadingState(
   const { schema, table } = pipeline
   const { cursor, sourceShape } = await warehouse.loader.findLastLoad(schema, table)
   const last = isRebuild(input) ? undefined : sourceShape
-  // These fields change no row of the source. The first attempt itself drops the leftover table of a pending drop.
+  // These two fields do not influence the rows. `hasPendingDrop` even changes when the first attempt drops the table.
   const { hasPendingDrop: _hasPendingDrop, retainsStaging: _retainsStaging, ...readSettings } = pipeline
-  const stateParts = [formatVersion, readSettings, mode, input, cursor, last]
-  return { cursor, last, digest: hash('sha256', JSON.stringify(stateParts)) }
+  const determiningValues = [formatVersion, readSettings, mode, input, cursor, last]
+  return { cursor, last, digest: hash('sha256', JSON.stringify(determiningValues)) }
 }
 
 export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
@@ -76,7 +76,7 @@ export const isRebuild = (input: unknown): boolean => (input as { rebuild?: bool
  * Stores what a later attempt needs to publish the staged rows. Returns false if that fails; the attempt continues
  * anyway.
  */
-export async function keepStagedRun(
+export async function storeStagedRun(
   db: Kysely<DB>,
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   warehouse: Warehouse,
@@ -87,7 +87,7 @@ export async function keepStagedRun(
   const loads = await warehouse.loader.describeStaged(tables, signal)
   if (loads === undefined) return false
   const state: StoredRun = { loads, feeds: loadWithoutTables, counts }
-  return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
+  return storeStagedLoads(db, claim, { digest, state }).catch(() => false)
 }
 
 /**
@@ -128,7 +128,7 @@ export async function isRetryPossible(
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   error: unknown,
 ): Promise<boolean> {
-  const { expected, retryable } = failureOf(signal.aborted ? signal.reason : firstError(error), claim.uid)
+  const { expected, retryable } = describeFailure(signal.aborted ? signal.reason : findOriginalError(error), claim.uid)
   if (expected && !retryable) return false
   try {
     const run = await db

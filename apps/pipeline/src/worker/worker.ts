@@ -28,8 +28,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const running = new Set<Promise<boolean>>()
 
   /**
-   * Returns whether the next run may start at once. After a deferral it may not, because it would probably be deferred
-   * too.
+   * Executes a run. Returns false if it was deferred: the next run must then wait, because it would probably be
+   * deferred too.
    */
   async function execute(delivery: Delivery): Promise<boolean> {
     const startedAt = performance.now()
@@ -50,6 +50,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
+  /** Records the end of an attempt in the metrics and the log. */
   function record({ ending, claim, success }: EndedAttempt, seconds: number): void {
     metrics.attempts.inc({ outcome: ending })
     if (!claim) return

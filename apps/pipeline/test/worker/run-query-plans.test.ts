@@ -8,7 +8,7 @@ import { claimRun } from '../../src/runs/claim-run.ts'
 import { findStartKey, findRun, listLines } from '../../src/runs/follow-run-logs.ts'
 import { watchRuns } from '../../src/api/runs/run-changes.ts'
 import { listRunsOfObjects } from '../../src/api/runs/runs-of-objects.ts'
-import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
+import { findLastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
 import { mustWaitForInputs } from '../../src/views/wait-for-inputs.ts'
 import { overheard, planOf, withoutMark } from './captured-queries.ts'
@@ -102,7 +102,7 @@ describe('query plans with 8,000 runs', () => {
   it.each<[what: string, index: RegExp, work: (db: Kysely<DB>) => Promise<unknown>]>([
     ['the newest runs of a view', newestRuns, (db) => listRuns(db, one, page)],
     ['a later page of the runs of a view', newestRuns, (db) => listRuns(db, one, { page: 20, pageSize: 50 })],
-    ['the last runs of several views', newestRuns, (db) => lastRuns(db, [1, 2, 3, 17, one])],
+    ['the last runs of several views', newestRuns, (db) => findLastRuns(db, [1, 2, 3, 17, one])],
     ['the newest run', newestRuns, (db) => findRun(db, followed)],
     ['the newest log lines of a view', newestLines, (db) => listLogs(db, one, {}, page)],
     ['the oldest log lines of a view', newestLines, (db) => listLogs(db, one, { order: 'ASC' }, page)],

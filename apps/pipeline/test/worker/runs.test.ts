@@ -9,7 +9,7 @@ import { finishRun, type RunOutcome } from '../../src/run-lifecycle/finish-run.t
 import { openRunLog } from '../../src/runs/run-log.ts'
 import { runTransaction } from '../../src/runs/run-transaction.ts'
 import { startHeartbeat } from '../../src/runs/heartbeat.ts'
-import { lastRuns, listLogs, listRejectedRows, listRuns, progressOf } from '../../src/runs/read-runs.ts'
+import { findLastRuns, listLogs, listRejectedRows, listRuns, computeProgress } from '../../src/runs/read-runs.ts'
 import { openRejectedRows } from '../../src/runs/rejected-rows.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
@@ -127,7 +127,7 @@ describe('heartbeat of an attempt', () => {
       const found = await stack.state(run)
       return found.rows_read === 7 && found
     })
-    expect(progressOf(state)).toMatchObject({
+    expect(computeProgress(state)).toMatchObject({
       ...counts,
       percentage: 25,
       rowsPerSecond: 4,
@@ -163,7 +163,7 @@ describe('heartbeat of an attempt', () => {
     const shownTables = async (attempt: Claim, progress: typeof totals & { tables?: typeof tables }) => {
       using heartbeat = startHeartbeat(stack.db, attempt, { totals: () => progress, onLeaseLost: () => {} })
       await heartbeat.beat()
-      return progressOf(await stack.state(run)).tables
+      return computeProgress(await stack.state(run)).tables
     }
     expect(await shownTables(claim, { ...totals, tables })).toEqual(tables)
     expect(await shownTables((await claimRun(stack.db, run.uid))!, totals)).toBeUndefined()
@@ -258,7 +258,7 @@ describe('rejected rows of a run', () => {
   })
 })
 
-describe('lastRuns', () => {
+describe('findLastRuns', () => {
   it('returns the newest run and the newest successful run of each pipeline', async () => {
     const never = await stack.pipeline()
     const { pipeline, claim } = await claimed()
@@ -266,13 +266,13 @@ describe('lastRuns', () => {
     await finishRun(stack, claim, ok)
     const second = await stack.run(pipeline)
     await finishRun(stack, (await claimRun(stack.db, second.uid))!, failed)
-    const found = await lastRuns(stack.db, [never.id, pipeline.id, only.pipeline.id])
+    const found = await findLastRuns(stack.db, [never.id, pipeline.id, only.pipeline.id])
     expect([...found.keys()].toSorted()).toEqual([pipeline.id, only.pipeline.id].toSorted())
     expect(found.get(pipeline.id)).toMatchObject({ last: { uid: second.uid }, lastSuccess: { uid: claim.uid } })
     expect(found.get(only.pipeline.id)).toMatchObject({ last: { state: 'RUNNING' } })
     expect(found.get(only.pipeline.id)?.lastSuccess).toBeUndefined()
     await finishRun(stack, only.claim, ok)
-    const { last, lastSuccess } = (await lastRuns(stack.db, [only.pipeline.id])).get(only.pipeline.id)!
+    const { last, lastSuccess } = (await findLastRuns(stack.db, [only.pipeline.id])).get(only.pipeline.id)!
     expect(last.uid).toBe(lastSuccess?.uid)
     expect(last.finished_at).toBeInstanceOf(Date)
   })

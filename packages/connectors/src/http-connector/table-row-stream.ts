@@ -1,12 +1,12 @@
 import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
-import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dialect'
 import type { ColumnOptions, PreviousDialect } from '@sluice/file-formats/delimited'
-import type { NormalisedFile } from '@sluice/file-formats/format/converted-upload'
+import type { ConvertedFile } from '@sluice/file-formats/format/conversion-job'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { readRejects } from '@sluice/file-formats/spool/rejects-file'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
-import { normaliseInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
+import { convertInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {
   columnsOfPreviousLoad,
   describeColumns,
@@ -47,13 +47,17 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   const rejects = openSpool(directory)
   try {
     const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
-    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
+    const convertedFile = await convertInThread(
+      { ...job, limits: defaultUploadLimits },
+      signal,
+      reporter.reportActivity,
+    )
     const report = reporter.createTableReporter()
-    if (normalised.rejected > 0)
+    if (convertedFile.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
     const previousDialect = findTableDialect(table, previousShape)
-    const columns = createColumnOptions(options, normalised)
-    const dialect = { ...normalised.dialect, columns, ...(previousDialect && { remembered: previousDialect }) }
+    const columns = createColumnOptions(options, convertedFile)
+    const dialect = { ...convertedFile.dialect, columns, ...(previousDialect && { previousDialect }) }
     const file = { ...dialect, path: spool, fileName: name, isRewritten: true }
     const renameColumns = createColumnRenamer(table)
     for await (const rowStream of csvSource.read(file, report, signal)) {
@@ -80,10 +84,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
  * Returns the columns with declared types: by the converted file, or else by the system, which takes precedence. The
  * types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts.
  */
-function createColumnOptions(
-  { table, inferStrings }: TableStreamOptions,
-  { dialect }: NormalisedFile,
-): ColumnOptions[] {
+function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: ConvertedFile): ColumnOptions[] {
   const optionsByLabel = new Map<string, ColumnOptions>()
   for (const { index: _index, ...column } of dialect?.columns ?? []) {
     const isInferred = inferStrings && column.dataType === 'TEXT' && isTextColumn(table, column.label)

@@ -1,13 +1,13 @@
 import {
   checkDecimal,
-  daysFrom2000,
+  daysSince2000,
   isDay,
   UnstorableValue,
   type TimestampParts,
   type NulledCounts,
   NumericText,
   type TupleBuffer,
-  writeMoment,
+  writeTimestampField,
   type StoredType,
 } from '@sluice/row-stream'
 import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './column-types.ts'
@@ -147,11 +147,11 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
       return
     }
     if (!isDay(year, month, day)) throw new UnstorableValue(`is not a valid ${dataType}`)
-    moment.days = daysFrom2000(year, month, day)
+    moment.days = daysSince2000(year, month, day)
     const hasTime = length > 4
     const hasMicroseconds = length > 7
     moment.seconds = hasTime ? bytes[position + 4]! * 3600 + bytes[position + 5]! * 60 + bytes[position + 6]! : 0
     moment.microseconds = hasMicroseconds ? view.getUint32(position + 7, true) : 0
-    writeMoment(out, moment, dataType)
+    writeTimestampField(out, moment, dataType)
   }
 }

@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dialect'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, retry, type RetryPolicy } from '@sluice/http-client'
 import { columnsOfPreviousLoad } from '@sluice/row-stream'
@@ -126,7 +126,7 @@ function createFileOptions(request: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const keepsRows = readsOnlyNewObjects(request) || mode === 'INCREMENTAL'
   const previousDialect = findPreviousDialect(previousShape, { keepsRows })
-  return { ...csvOptions, delimiter, ...(previousDialect && { remembered: previousDialect }) }
+  return { ...csvOptions, delimiter, ...(previousDialect && { previousDialect }) }
 }
 
 /** Lists the buckets or containers of the account as options. */

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { findPreviousDialect } from '@sluice/file-formats/csv/dialect-of-last-load'
+import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dialect'
 import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
@@ -41,5 +41,5 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
 function createFileOptions({ settings, previousShape, writeMode = 'REPLACE' }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
   const previousDialect = findPreviousDialect(previousShape, { keepsRows: writeMode !== 'REPLACE' })
-  return { ...csvOptions, ...(previousDialect && { remembered: previousDialect }) }
+  return { ...csvOptions, ...(previousDialect && { previousDialect }) }
 }

@@ -16,17 +16,17 @@ const FIRST: usize = 0x10000
  * inside the quotes.
  */
 export const VALUES: usize = FIRST
-/** The kinds of these values, one byte each; see read-object.ts. */
+/** The kinds of these values, one byte for each column; see read-object.ts. */
 export const KINDS: usize = VALUES + <usize>MAX_COLUMNS * 8
-/** Bits for the kinds of values that each column has had; see write-row.ts. */
+/** Bits for the kinds of all values in each column until now; see write-row.ts. */
 export const SEEN: usize = KINDS + <usize>MAX_COLUMNS
-/** The first spelling of each column's key: address u32 @0 (0 if it is not stored), length u32 @4. */
+/** The first spelling of each column's key: its address in SPELLINGS u32 @0 (0 if it is not there), length u32 @4. */
 export const KEYS: usize = SEEN + <usize>MAX_COLUMNS
-/** A stack of the opening brackets around the current value. */
-export const OPEN: usize = KEYS + <usize>MAX_COLUMNS * 8
+/** A stack with the opening brackets around the current value, one byte each. */
+export const OPEN_BRACKETS: usize = KEYS + <usize>MAX_COLUMNS * 8
 
 /** The spellings of the keys, each followed by 16 unused bytes. */
-export const SPELLINGS: usize = OPEN + <usize>MAX_DEPTH
+export const SPELLINGS: usize = OPEN_BRACKETS + <usize>MAX_DEPTH
 export const SPELLINGS_BYTES: usize = 1 << 18
 
 /** The output: lines of delimited text. */

@@ -1,7 +1,7 @@
 import { KEYS, KINDS, SPELLINGS, SPELLINGS_BYTES, VALUES } from './json-memory'
 import {
-  afterSpace, broken, COMMA, COMMA_OR_BRACE_EXPECTED, HAS_ESCAPE, HAS_HUGE_NUMBER, HAS_LONE_SURROGATE, HAS_NUL, KEY_EXPECTED,
-  KEY_NOT_UTF8, ENDS_EARLY, OPEN_ARRAY, OPEN_OBJECT, QUOTE, marks, clearMarks, scanColon, scanPlain, scanString, scanValue,
+  skipSpace, reportSyntaxError, COMMA, COMMA_OR_BRACE_EXPECTED, HAS_ESCAPE, HAS_HUGE_NUMBER, HAS_LONE_SURROGATE, HAS_NUL, KEY_EXPECTED,
+  KEY_NOT_UTF8, ENDS_EARLY, OPEN_ARRAY, OPEN_OBJECT, QUOTE, flags, clearFlags, scanColon, scanPlain, scanString, scanValue,
 } from './scan-value'
 
 /** Kinds of the current object's values. A null counts as absent. */
@@ -15,103 +15,108 @@ const CLOSE_OBJECT: u8 = 125
 const LOWER_N: u8 = 110
 
 /**
- * The number of expected keys to compare before calling the host (the calling JavaScript). Objects rarely leave out
- * more consecutive keys.
+ * The number of keys, from the expected one on, that are compared before the host (the calling JavaScript) is called.
+ * Objects rarely leave out more consecutive keys.
  */
-const COMPARED_KEYS: i32 = 16
+const MAX_COMPARED_KEYS: i32 = 16
+/** The unused bytes after each spelling, because keys are compared 16 bytes at a time. */
+const SPELLING_PADDING: usize = 16
 
 /** The number of columns. */
 export let width: i32 = 0
-/** The first value of the current object that cannot be stored: its column (-1 if all can be stored) and its marks. */
-export let unfitColumn: i32 = -1
-export let unfitMarks: i32 = 0
+/** The column of the first value in the current object that cannot be stored, or -1. */
+export let unstorableColumn: i32 = -1
+/** The flags of that value. */
+export let unstorableFlags: i32 = 0
 
 let spellingsEnd: usize = SPELLINGS
 
-/**
- * Calls the host to find the column for a key with this spelling, or to add one. Returns -1 if the key is not valid
- * UTF-8.
- */
-@external('host', 'columnOf')
-declare function columnOf(from: usize, length: i32): i32
+/** Lets the host find the column for a key with this spelling, or add one. Returns -1 if the key is not valid UTF-8. */
+@external('host', 'findOrAddColumn')
+declare function findOrAddColumn(from: usize, length: i32): i32
 
-export function forgetColumns(): void {
+export function resetColumns(): void {
   width = 0
   spellingsEnd = SPELLINGS
 }
 
-/** Adds a column for a key. Stores its spelling while there is space; the host stores all spellings. */
+/** Adds a column for a key. Stores its spelling if there is space. The host calls this, and knows all spellings. */
 export function addColumn(from: usize, length: usize): void {
   const key = KEYS + <usize>width * 8
   width++
-  const isStored = spellingsEnd + length + 16 <= SPELLINGS + SPELLINGS_BYTES
+  const isStored = spellingsEnd + length + SPELLING_PADDING <= SPELLINGS + SPELLINGS_BYTES
   store<u32>(key, isStored ? <u32>spellingsEnd : 0)
   store<u32>(key, <u32>length, 4)
   if (!isStored) return
   memory.copy(spellingsEnd, from, length)
-  spellingsEnd += length + 16
+  spellingsEnd += length + SPELLING_PADDING
 }
 
 /**
- * Records the positions of the values of the object at `from`, by column. Returns the position after the object,
- * ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts.
+ * Reads the object at `from`: stores the positions and kinds of its values by column. Returns the position after the
+ * object, ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts. The keys are expected in the order of
+ * the columns.
  */
 export function readObject(from: usize, end: usize): i32 {
   memory.fill(KINDS, ABSENT_VALUE, <usize>width)
-  unfitColumn = -1
-  let expected = 0
-  let at = afterSpace(from + 1, end)
+  unstorableColumn = -1
+  let expectedColumn = 0
+  let at = skipSpace(from + 1, end)
   if (at < end && load<u8>(at) == CLOSE_OBJECT) return <i32>at + 1
   while (true) {
     if (at >= end) return ENDS_EARLY
-    if (load<u8>(at) != QUOTE) return broken(KEY_EXPECTED, at)
-    let column = expected
-    let closed = afterKey(column, at, end)
-    if (closed == 0) {
-      column = findColumn(expected, at, end)
-      if (column >= 0) closed = <i32>at + 2 + load<i32>(KEYS + <usize>column * 8, 4)
+    if (load<u8>(at) != QUOTE) return reportSyntaxError(KEY_EXPECTED, at)
+    let column = expectedColumn
+    let keyEnd = skipKey(column, at, end)
+    if (keyEnd == 0) {
+      column = findColumn(expectedColumn, at, end)
+      if (column >= 0) keyEnd = <i32>at + 2 + keyLength(column)
       else {
-        closed = scanString(at, end)
-        if (closed < 0) return closed
-        column = addOrFindColumn(at + 1, <usize>closed - 1)
-        if (column < 0) return broken(KEY_NOT_UTF8, at)
+        keyEnd = scanString(at, end)
+        if (keyEnd < 0) return keyEnd
+        column = findOrAddColumnInHost(at + 1, <usize>keyEnd - 1)
+        if (column < 0) return reportSyntaxError(KEY_NOT_UTF8, at)
       }
     }
-    const value = scanColon(<usize>closed, end)
-    if (value < 0) return value
-    expected = column + 1
-    const next = readValue(afterSpace(<usize>value, end), end, column)
-    if (next < 0) return next
-    at = afterSpace(<usize>next, end)
+    const colonEnd = scanColon(<usize>keyEnd, end)
+    if (colonEnd < 0) return colonEnd
+    expectedColumn = column + 1
+    const valueEnd = readValue(skipSpace(<usize>colonEnd, end), end, column)
+    if (valueEnd < 0) return valueEnd
+    at = skipSpace(<usize>valueEnd, end)
     if (at >= end) return ENDS_EARLY
     const byte = load<u8>(at)
     if (byte == CLOSE_OBJECT) return <i32>at + 1
-    if (byte != COMMA) return broken(COMMA_OR_BRACE_EXPECTED, at)
-    at = afterSpace(at + 1, end)
+    if (byte != COMMA) return reportSyntaxError(COMMA_OR_BRACE_EXPECTED, at)
+    at = skipSpace(at + 1, end)
   }
 }
 
-/** Compares the key at `from` with the expected key and with those after it. Returns the key's column, or -1. */
-function findColumn(expected: i32, from: usize, end: usize): i32 {
-  for (let i = 0; i < COMPARED_KEYS && i < width; i++) {
-    let column = expected + i
+/** Compares the key at `from` with the expected key and with the next ones. Returns the key's column, or -1. */
+function findColumn(expectedColumn: i32, from: usize, end: usize): i32 {
+  for (let i = 0; i < MAX_COMPARED_KEYS && i < width; i++) {
+    let column = expectedColumn + i
+    // The first key follows the last one.
     if (column >= width) column -= width
-    if (afterKey(column, from, end) != 0) return column
+    if (skipKey(column, from, end) != 0) return column
   }
   return -1
 }
 
-function addOrFindColumn(from: usize, to: usize): i32 {
-  const before = width
-  const column = columnOf(from, <i32>(to - from))
-  if (width > before) store<u8>(KINDS + <usize>column, ABSENT_VALUE)
+/** Returns the column that the host finds or adds for a key. A new column has no value in the current object yet. */
+function findOrAddColumnInHost(from: usize, to: usize): i32 {
+  const widthBefore = width
+  const column = findOrAddColumn(from, <i32>(to - from))
+  if (width > widthBefore) store<u8>(KINDS + <usize>column, ABSENT_VALUE)
   return column
 }
 
-/**
- * If the key at `from` has the spelling of the column's key, returns the position after its closing quote, otherwise 0.
- */
-@inline function afterKey(column: i32, from: usize, end: usize): i32 {
+@inline function keyLength(column: i32): i32 {
+  return load<i32>(KEYS + <usize>column * 8, 4)
+}
+
+/** Returns the position after the key at `from` if it has the stored spelling of the column's key, otherwise 0. */
+@inline function skipKey(column: i32, from: usize, end: usize): i32 {
   if (column >= width) return 0
   const key = KEYS + <usize>column * 8
   const spelling = <usize>load<u32>(key)
@@ -121,43 +126,61 @@ function addOrFindColumn(from: usize, to: usize): i32 {
   return isEqual(from + 1, spelling, length) ? <i32>closing + 1 : 0
 }
 
-/** Compares 16 bytes at a time. May read a few bytes after both texts. */
+/** Compares two texts, 16 bytes at a time. May read up to 15 bytes after both texts. */
 @inline function isEqual(one: usize, other: usize, length: usize): bool {
   let at: usize = 0
   for (; at + 16 <= length; at += 16) {
-    if (i8x16.bitmask(i8x16.eq(v128.load(one + at), v128.load(other + at))) != 0xffff) return false
+    if (equalBytes(one + at, other + at) != 0xffff) return false
   }
-  const rest = (1 << <i32>(length - at)) - 1
-  return (i8x16.bitmask(i8x16.eq(v128.load(one + at), v128.load(other + at))) & rest) == rest
+  const restMask = (1 << <i32>(length - at)) - 1
+  return (equalBytes(one + at, other + at) & restMask) == restMask
 }
 
+/** Compares 16 bytes. Returns a mask with a bit for each byte that is equal in both texts. */
+@inline function equalBytes(one: usize, other: usize): i32 {
+  return i8x16.bitmask(i8x16.eq(v128.load(one), v128.load(other)))
+}
+
+/** Reads the value at `from` into a column. Returns the position after it, ENDS_EARLY or INVALID_JSON. */
 @inline function readValue(from: usize, end: usize, column: i32): i32 {
   if (from >= end) return ENDS_EARLY
-  clearMarks()
+  clearFlags()
   const byte = load<u8>(from)
-  const isText = byte == QUOTE
-  const isNested = byte == OPEN_OBJECT || byte == OPEN_ARRAY
-  const to = isText ? scanString(from, end) : isNested ? scanValue(from, end) : scanPlain(from, end)
+  if (byte == QUOTE) {
+    const to = scanString(from, end)
+    if (to < 0) return to
+    const kind = flags & HAS_ESCAPE ? ESCAPED_TEXT : TEXT_VALUE
+    return setValue(column, kind, <u32>from + 1, <u32>to - 1, to)
+  }
+  if (byte == OPEN_OBJECT || byte == OPEN_ARRAY) {
+    const to = scanValue(from, end)
+    return to < 0 ? to : setValue(column, NESTED_VALUE, <u32>from, <u32>to, to)
+  }
+  const to = scanPlain(from, end)
   if (to < 0) return to
-  const quote: u32 = isText ? 1 : 0
+  const isNull = byte == LOWER_N
+  return setValue(column, isNull ? ABSENT_VALUE : PLAIN_VALUE, <u32>from, <u32>to, to)
+}
+
+/** Stores the kind and position of a value. Returns `next`. */
+@inline function setValue(column: i32, kind: u8, from: u32, to: u32, next: i32): i32 {
   const value = VALUES + <usize>column * 8
-  store<u32>(value, <u32>from + quote)
-  store<u32>(value, <u32>to - quote, 4)
-  const kind: u8 = isText
-    ? marks & HAS_ESCAPE ? ESCAPED_TEXT : TEXT_VALUE
-    : isNested ? NESTED_VALUE : byte == LOWER_N ? ABSENT_VALUE : PLAIN_VALUE
+  store<u32>(value, from)
+  store<u32>(value, to, 4)
   store<u8>(KINDS + <usize>column, kind)
-  if (marks & ~HAS_ESCAPE) refuse(marks, isNested, column)
-  return to
+  if (flags & ~HAS_ESCAPE) checkStorable(kind, column)
+  return next
 }
 
 /**
- * Records a value that cannot be stored. A huge number can be stored, unless it is part of a nested value, which
- * becomes JSONB.
+ * Records the scanned value if it cannot be stored and is the first such value of its object. A huge number cannot be
+ * stored inside of a nested value, which becomes JSONB. Elsewhere, it can.
  */
-function refuse(valueMarks: i32, isNested: bool, column: i32): void {
-  if (unfitColumn >= 0) return
-  if ((valueMarks & (HAS_NUL | HAS_LONE_SURROGATE)) == 0 && !(isNested && (valueMarks & HAS_HUGE_NUMBER) != 0)) return
-  unfitColumn = column
-  unfitMarks = valueMarks
+function checkStorable(kind: u8, column: i32): void {
+  if (unstorableColumn >= 0) return
+  const hasUnstorableText = (flags & (HAS_NUL | HAS_LONE_SURROGATE)) != 0
+  const hasUnstorableNumber = kind == NESTED_VALUE && (flags & HAS_HUGE_NUMBER) != 0
+  if (!hasUnstorableText && !hasUnstorableNumber) return
+  unstorableColumn = column
+  unstorableFlags = flags
 }

@@ -1,19 +1,20 @@
-import { MAX_DEPTH, OPEN } from './json-memory'
+import { PLUS, MINUS, POINT, ZERO, LOWER_E } from '../ascii'
+import { MAX_DEPTH, OPEN_BRACKETS } from './json-memory'
 
 /** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
 export const ENDS_EARLY: i32 = -1
 export const INVALID_JSON: i32 = -2
 
 /**
- * Bits of `marks`. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair. HAS_HUGE_NUMBER: a number that JSONB
- * cannot store.
+ * Bits of `flags`. HAS_ESCAPE: a backslash. HAS_NUL: U+0000. HAS_LONE_SURROGATE: half a surrogate pair.
+ * HAS_HUGE_NUMBER: a number that JSONB cannot store.
  */
 export const HAS_ESCAPE: i32 = 1
 export const HAS_NUL: i32 = 2
 export const HAS_LONE_SURROGATE: i32 = 4
 export const HAS_HUGE_NUMBER: i32 = 8
 
-/** Codes of syntax errors, in the order of `faultTexts` in src/json/wasm-json.ts. */
+/** Codes of syntax errors, in the order of `faultTexts` in src/json/json-scanner.ts. */
 export const KEY_EXPECTED: i32 = 0
 export const KEY_NOT_UTF8: i32 = 1
 export const COMMA_OR_BRACE_EXPECTED: i32 = 2
@@ -30,29 +31,36 @@ export const COMMA: u8 = 44
 export const BACKSLASH: u8 = 92
 export const OPEN_ARRAY: u8 = 91
 export const OPEN_OBJECT: u8 = 123
+/** In ASCII, the code of `]` or `}` is that of `[` or `{` plus two. */
+const CLOSING_BRACKET_OFFSET: u8 = 2
 const COLON: u8 = 58
 const LOWER_U: u8 = 117
+/** The length of `\uXXXX`. */
+const UNIT_BYTES: i32 = 6
 
-/** The maximum length of a number in JSONB. PostgreSQL stores at most 16,383 digits after the decimal point. */
-const LONGEST_NUMBER: usize = 16_000
+/** The maximum length of a number in JSONB, without exponent. PostgreSQL stores at most 16,383 decimal digits. */
+const MAX_NUMBER_BYTES: usize = 16_000
+const MAX_EXPONENT_DIGITS: usize = 4
 
-/** The combined marks of all values scanned since `clearMarks`. */
-export let marks: i32 = 0
+/** The flags of all values that were scanned since `clearFlags`. */
+export let flags: i32 = 0
 /** After INVALID_JSON: the code of the syntax error and its position. */
 export let fault: i32 = 0
 export let faultAt: usize = 0
 
-export function clearMarks(): void {
-  marks = 0
+export function clearFlags(): void {
+  flags = 0
 }
 
-export function broken(why: i32, at: usize): i32 {
-  fault = why
+/** Sets `fault` and `faultAt`. Returns INVALID_JSON. */
+export function reportSyntaxError(code: i32, at: usize): i32 {
+  fault = code
   faultAt = at
   return INVALID_JSON
 }
 
-@inline export function afterSpace(from: usize, end: usize): usize {
+/** Returns the position of the first byte that is not white space, or `end`. */
+@inline export function skipSpace(from: usize, end: usize): usize {
   let at = from
   while (at < end) {
     const byte = load<u8>(at)
@@ -70,19 +78,19 @@ export function scanValue(from: usize, end: usize): i32 {
   let depth = 0
   let at = from
   while (true) {
-    at = afterSpace(at, end)
+    at = skipSpace(at, end)
     if (at >= end) return ENDS_EARLY
     const byte = load<u8>(at)
     let next: i32
     if (byte == QUOTE) next = scanString(at, end)
     else if (byte == OPEN_OBJECT || byte == OPEN_ARRAY) {
-      if (depth == MAX_DEPTH) return broken(TOO_DEEP, at)
-      store<u8>(OPEN + <usize>depth, byte)
+      if (depth == MAX_DEPTH) return reportSyntaxError(TOO_DEEP, at)
+      store<u8>(OPEN_BRACKETS + <usize>depth, byte)
       depth++
-      at = afterSpace(at + 1, end)
+      at = skipSpace(at + 1, end)
       if (at >= end) return ENDS_EARLY
-      // In ASCII, the code of a closing bracket is the code of its opening bracket plus two.
-      if (load<u8>(at) != byte + 2) {
+      const isEmpty = load<u8>(at) == byte + CLOSING_BRACKET_OFFSET
+      if (!isEmpty) {
         if (byte == OPEN_ARRAY) continue
         next = scanKey(at, end)
         if (next < 0) return next
@@ -94,21 +102,24 @@ export function scanValue(from: usize, end: usize): i32 {
     } else next = scanPlain(at, end)
     if (next < 0) return next
     at = <usize>next
+    // After a value: closes brackets until a comma announces the next value.
     for (;;) {
       if (depth == 0) return <i32>at
-      at = afterSpace(at, end)
+      at = skipSpace(at, end)
       if (at >= end) return ENDS_EARLY
-      const opened = load<u8>(OPEN + <usize>(depth - 1))
-      const after = load<u8>(at)
-      if (after == COMMA) {
+      const openBracket = load<u8>(OPEN_BRACKETS + <usize>(depth - 1))
+      const byteAfterValue = load<u8>(at)
+      if (byteAfterValue == COMMA) {
         at++
-        if (opened == OPEN_ARRAY) break
-        next = scanKey(afterSpace(at, end), end)
+        if (openBracket == OPEN_ARRAY) break
+        next = scanKey(skipSpace(at, end), end)
         if (next < 0) return next
         at = <usize>next
         break
       }
-      if (after != opened + 2) return broken(opened == OPEN_OBJECT ? COMMA_OR_BRACE_EXPECTED : COMMA_OR_BRACKET_EXPECTED, at)
+      if (byteAfterValue != openBracket + CLOSING_BRACKET_OFFSET) {
+        return reportSyntaxError(openBracket == OPEN_OBJECT ? COMMA_OR_BRACE_EXPECTED : COMMA_OR_BRACKET_EXPECTED, at)
+      }
       depth--
       at++
     }
@@ -118,15 +129,16 @@ export function scanValue(from: usize, end: usize): i32 {
 /** Scans a key and the colon after it. */
 export function scanKey(from: usize, end: usize): i32 {
   if (from >= end) return ENDS_EARLY
-  if (load<u8>(from) != QUOTE) return broken(KEY_EXPECTED, from)
+  if (load<u8>(from) != QUOTE) return reportSyntaxError(KEY_EXPECTED, from)
   const closed = scanString(from, end)
   return closed < 0 ? closed : scanColon(<usize>closed, end)
 }
 
+/** Scans a colon after optional white space. */
 export function scanColon(from: usize, end: usize): i32 {
-  const at = afterSpace(from, end)
+  const at = skipSpace(from, end)
   if (at >= end) return ENDS_EARLY
-  return load<u8>(at) == COLON ? <i32>at + 1 : broken(COLON_EXPECTED, at)
+  return load<u8>(at) == COLON ? <i32>at + 1 : reportSyntaxError(COLON_EXPECTED, at)
 }
 
 /** Scans a string that starts with its opening quote at `from`. */
@@ -147,34 +159,38 @@ export function scanString(from: usize, end: usize): i32 {
     if (at >= end) break
     const byte = load<u8>(at)
     if (byte == QUOTE) return <i32>at + 1
-    if (byte != BACKSLASH) return broken(CONTROL_CHARACTER, at)
-    marks |= HAS_ESCAPE
-    const after = scanEscape(at, end)
-    if (after < 0) return after
-    at = <usize>after
+    if (byte != BACKSLASH) return reportSyntaxError(CONTROL_CHARACTER, at)
+    flags |= HAS_ESCAPE
+    const escapeEnd = scanEscape(at, end)
+    if (escapeEnd < 0) return escapeEnd
+    at = <usize>escapeEnd
   }
   return ENDS_EARLY
 }
 
-/** Scans an escape sequence: a backslash and what follows it, or both halves of a surrogate pair. */
+/** Scans an escape sequence, such as `\n` or `\u00e9`, or the two of a surrogate pair. */
 function scanEscape(from: usize, end: usize): i32 {
   if (from + 1 >= end) return ENDS_EARLY
   const character = load<u8>(from, 1)
-  if (character != LOWER_U) return isEscapeCharacter(character) ? <i32>from + 2 : broken(BAD_ESCAPE, from)
-  const unit = scanUnit(from, end)
+  if (character != LOWER_U) return isEscapeCharacter(character) ? <i32>from + 2 : reportSyntaxError(BAD_ESCAPE, from)
+  const unit = scanEscapedUnit(from, end)
   if (unit < 0) return unit
-  if (unit == 0) marks |= HAS_NUL
-  if ((unit & 0xf800) != 0xd800) return <i32>from + 6
-  if (unit < 0xdc00) {
+  if (unit == 0) flags |= HAS_NUL
+  const next = <i32>from + UNIT_BYTES
+  const isSurrogate = (unit & 0xf800) == 0xd800
+  if (!isSurrogate) return next
+  const isHighSurrogate = unit < 0xdc00
+  if (isHighSurrogate) {
     if (from + 8 > end) return ENDS_EARLY
-    if (load<u8>(from, 6) == BACKSLASH && load<u8>(from, 7) == LOWER_U) {
-      const low = scanUnit(from + 6, end)
-      if (low < 0) return low
-      if ((low & 0xfc00) == 0xdc00) return <i32>from + 12
+    if (load<u8>(next) == BACKSLASH && load<u8>(next, 1) == LOWER_U) {
+      const secondUnit = scanEscapedUnit(next, end)
+      if (secondUnit < 0) return secondUnit
+      const isLowSurrogate = (secondUnit & 0xfc00) == 0xdc00
+      if (isLowSurrogate) return next + UNIT_BYTES
     }
   }
-  marks |= HAS_LONE_SURROGATE
-  return <i32>from + 6
+  flags |= HAS_LONE_SURROGATE
+  return next
 }
 
 /** True if the character can follow a backslash: one of `"\/bfnrt`. */
@@ -184,24 +200,35 @@ function scanEscape(from: usize, end: usize): i32 {
 }
 
 /** Scans `\uXXXX`. Returns its code unit, ENDS_EARLY or INVALID_JSON. */
-function scanUnit(from: usize, end: usize): i32 {
+function scanEscapedUnit(from: usize, end: usize): i32 {
   if (from + 6 > end) return ENDS_EARLY
-  const unit = unitAt(from)
-  return unit < 0 ? broken(BAD_ESCAPE, from) : unit
+  const unit = parseEscapedUnit(from)
+  return unit < 0 ? reportSyntaxError(BAD_ESCAPE, from) : unit
 }
 
 /** Parses `\uXXXX`. Returns its code unit, or -1. */
-export function unitAt(from: usize): i32 {
+export function parseEscapedUnit(from: usize): i32 {
   let unit = 0
   for (let at = from + 2; at < from + 6; at++) {
     const byte = load<u8>(at)
-    const character = byte | 32
-    const digit = isDigit(byte) ? <i32>byte - 48 : character >= 97 && character <= 102 ? <i32>character - 87 : -1
+    const digit = parseHexDigit(byte)
     if (digit < 0) return -1
     unit = (unit << 4) | digit
   }
   return unit
 }
+
+/** Returns the value of a hexadecimal digit, or -1. */
+@inline function parseHexDigit(byte: u8): i32 {
+  if (isDigit(byte)) return <i32>byte - 48
+  const lowercase = byte | 0x20
+  return lowercase >= LOWER_A && lowercase <= LOWER_F ? <i32>(lowercase - LOWER_A) + 10 : -1
+}
+
+const LOWER_A: u8 = 97
+const LOWER_F: u8 = 102
+const LOWER_N: u8 = 110
+const LOWER_T: u8 = 116
 
 @inline function isDigit(byte: u8): bool {
   return byte >= 48 && byte <= 57
@@ -210,54 +237,59 @@ export function unitAt(from: usize): i32 {
 /** Scans a number, `true`, `false` or `null`. */
 @inline export function scanPlain(from: usize, end: usize): i32 {
   const byte = load<u8>(from)
-  if (byte == 45 || isDigit(byte)) return scanNumber(from, end)
-  return scanWord(from, end)
+  if (byte == MINUS || isDigit(byte)) return scanNumber(from, end)
+  if (byte == LOWER_T) return scanWord(TRUE, 4, from, end)
+  if (byte == LOWER_F) return scanWord(FALSE, 5, from, end)
+  if (byte == LOWER_N) return scanWord(NULL, 4, from, end)
+  return reportSyntaxError(VALUE_EXPECTED, from)
 }
 
-function scanWord(from: usize, end: usize): i32 {
-  const byte = load<u8>(from)
-  const isFalse = byte == 102
-  // The first four bytes of `true`, `false` and `null` as little-endian integers.
-  const word: u32 = byte == 116 ? 0x65757274 : isFalse ? 0x736c6166 : byte == 110 ? 0x6c6c756e : 0
-  const length: usize = isFalse ? 5 : 4
-  if (word == 0) return broken(VALUE_EXPECTED, from)
-  for (let i: usize = 1; i < length; i++) {
+// The words as integers: the first character is the lowest byte.
+const TRUE: u64 = 0x65757274
+const FALSE: u64 = 0x65736c6166
+const NULL: u64 = 0x6c6c756e
+
+/** Scans a word of `length` letters. */
+function scanWord(word: u64, length: usize, from: usize, end: usize): i32 {
+  for (let i: usize = 0; i < length; i++) {
     if (from + i >= end) return ENDS_EARLY
-    if (load<u8>(from + i) != (i == 4 ? 101 : <u8>(word >> (<u32>i * 8)))) return broken(VALUE_EXPECTED, from)
+    const character = <u8>(word >> (<u64>i * 8))
+    if (load<u8>(from + i) != character) return reportSyntaxError(VALUE_EXPECTED, from)
   }
   return <i32>(from + length)
 }
 
-/** Scans a number. More text must follow the number, because it could otherwise have further digits. */
+/** Scans a number. Returns ENDS_EARLY if no text follows the number, because it could have more digits. */
 function scanNumber(from: usize, end: usize): i32 {
-  let at = load<u8>(from) == 45 ? from + 1 : from
-  const first = at
-  at = afterDigits(at, end)
+  let at = load<u8>(from) == MINUS ? from + 1 : from
+  const firstDigit = at
+  at = skipDigits(at, end)
   if (at == end) return ENDS_EARLY
-  if (at == first || (load<u8>(first) == 48 && at - first > 1)) return broken(BAD_NUMBER, from)
-  if (load<u8>(at) == 46) {
+  const hasLeadingZero = load<u8>(firstDigit) == ZERO && at - firstDigit > 1
+  if (at == firstDigit || hasLeadingZero) return reportSyntaxError(BAD_NUMBER, from)
+  if (load<u8>(at) == POINT) {
     const fraction = ++at
-    at = afterDigits(at, end)
+    at = skipDigits(at, end)
     if (at == end) return ENDS_EARLY
-    if (at == fraction) return broken(BAD_NUMBER, from)
+    if (at == fraction) return reportSyntaxError(BAD_NUMBER, from)
   }
-  let power: usize = 0
-  if ((load<u8>(at) | 32) == 101) {
+  let exponent: usize = 0
+  if ((load<u8>(at) | 0x20) == LOWER_E) {
     at++
-    if (at < end && (load<u8>(at) == 43 || load<u8>(at) == 45)) at++
-    const exponent = at
-    at = afterDigits(at, end)
+    if (at < end && (load<u8>(at) == PLUS || load<u8>(at) == MINUS)) at++
+    const firstExponentDigit = at
+    at = skipDigits(at, end)
     if (at >= end) return ENDS_EARLY
-    if (at == exponent) return broken(BAD_NUMBER, from)
-    if (at - exponent > 4) marks |= HAS_HUGE_NUMBER
-    else for (let i = exponent; i < at; i++) power = power * 10 + <usize>(load<u8>(i) - 48)
+    if (at == firstExponentDigit) return reportSyntaxError(BAD_NUMBER, from)
+    if (at - firstExponentDigit > MAX_EXPONENT_DIGITS) flags |= HAS_HUGE_NUMBER
+    else for (let i = firstExponentDigit; i < at; i++) exponent = exponent * 10 + <usize>(load<u8>(i) - 48)
   }
-  if (at - from + power > LONGEST_NUMBER) marks |= HAS_HUGE_NUMBER
+  if (at - from + exponent > MAX_NUMBER_BYTES) flags |= HAS_HUGE_NUMBER
   return <i32>at
 }
 
 /** Returns the position of the first byte that is not a digit, or `end`. Compares 16 bytes at a time. */
-function afterDigits(from: usize, end: usize): usize {
+function skipDigits(from: usize, end: usize): usize {
   const zeros = i8x16.splat(48)
   const tens = i8x16.splat(10)
   let at = from

@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { detectionBytes, detectFormat } from '../format/detect-format.ts'
-import { startOf } from '../spool/byte-source.ts'
+import { readStart } from '../spool/byte-source.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { ZipArchive } from './zip-archive.ts'
 
@@ -13,10 +13,10 @@ const maxNameLength = 200
 const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
- * Returns the name of the archive entry with the rows: the one named in the options, or else the only one, or else the
- * only one that looks like a table. Unless an entry is named, entries that match `ignoredEntryPattern` do not count,
- * and the choice is always ambiguous if more than `maxInspectedEntries` are left. Throws SourceProblem ENTRY_NOT_FOUND,
- * ARCHIVE_EMPTY or ENTRY_AMBIGUOUS, which lists the entries.
+ * Returns the name of the archive entry with the rows: the one named in the options, otherwise the only entry,
+ * otherwise the only entry that looks like a table. Entries that match `ignoredEntryPattern` do not count, unless one
+ * is named. Throws SourceProblem ENTRY_NOT_FOUND, ARCHIVE_EMPTY, or ENTRY_AMBIGUOUS if there are several candidates or
+ * too many entries.
  */
 export async function chooseEntry(
   archive: ZipArchive,
@@ -49,7 +49,7 @@ export async function chooseEntry(
  */
 async function looksLikeRows(archive: ZipArchive, name: string, declaredEncoding?: string): Promise<boolean> {
   try {
-    const start = await startOf(archive.bytes(name), detectionBytes)
+    const start = await readStart(archive.bytes(name), detectionBytes)
     const content = detectFormat(start, name, declaredEncoding)
     if (content.kind !== 'TEXT') return true
     return isDelimited(new TextDecoder(content.encoding).decode(start.subarray(content.skip)))

@@ -2,12 +2,12 @@ import type { Transform } from 'node:stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { tooLarge } from '../spool/spool-writer.ts'
+import { tooLargeProblem } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /**
- * Yields the decompressed contents of a part of a file. A chunk is valid until the next one is requested. `name` is
- * the file's name in messages. Throws SourceProblem ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
+ * Yields the decompressed contents of a part of a file. A chunk is valid until the next one is requested. `name` is the
+ * file's name in messages. Throws SourceProblem ARCHIVE_DAMAGED, or at the limits TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
 export async function* decompressChunks(
   file: FileBytes,
@@ -75,7 +75,7 @@ class DecompressionLimit {
   countDecompressedBytes(bytes: number): void {
     const { spoolBytes, ratio, ratioFrom } = this.#limits
     this.decompressedBytes += bytes
-    if (this.decompressedBytes > spoolBytes) throw tooLarge(this.#name, spoolBytes)
+    if (this.decompressedBytes > spoolBytes) throw tooLargeProblem(this.#name, spoolBytes)
     const isSmall = this.decompressedBytes <= ratioFrom
     if (isSmall || this.decompressedBytes <= this.compressedBytes * ratio) return
     const text = `${this.#name} unpacks to more than ${ratio} times its size, like an archive that is built to fill a disk. If this is intended, upload it unpacked.`

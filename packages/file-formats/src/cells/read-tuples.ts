@@ -21,6 +21,8 @@ export const maxPreviewCharacters = 4_000_000
 
 /** A value is never truncated to fewer characters than this. */
 const minCutLength = 1000
+/** The bytes before each row, with its number of fields. */
+const fieldCountBytes = 2
 /** The characters that each cell adds: quotes and a comma, or `null`. */
 const charactersPerCell = 5
 
@@ -41,20 +43,20 @@ export function readTuples(
   let position = 0
   while (position < bytes.length && rows.length < maxRows) {
     if (characters > maxCharacters) break
-    position += 2
-    rows.push(
-      types.map(({ dataType }) => {
-        const length = bytes.readInt32BE(position)
-        position += 4
-        characters += charactersPerCell
-        if (length < 0) return null
-        const value = bytes.subarray(position, position + length)
-        position += length
-        const cell = (valueReaders[dataType] ?? readText)(value, Math.max(minCutLength, maxCharacters - characters))
-        characters += typeof cell === 'string' ? cell.length : length
-        return cell
-      }),
-    )
+    position += fieldCountBytes
+    const row = types.map(({ dataType }) => {
+      const length = bytes.readInt32BE(position)
+      position += 4
+      characters += charactersPerCell
+      if (length < 0) return null
+      const value = bytes.subarray(position, position + length)
+      position += length
+      const readValue = valueReaders[dataType] ?? readText
+      const cell = readValue(value, Math.max(minCutLength, maxCharacters - characters))
+      characters += typeof cell === 'string' ? cell.length : length
+      return cell
+    })
+    rows.push(row)
   }
   return { rows, characters }
 }
@@ -103,45 +105,54 @@ function formatTimestamp(microseconds: bigint, zone = ''): string {
 
 const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
-/**
- * The maximum characters of a number that is written out. Longer numbers become `1.5e+2000`, with at most this many
- * digits.
- */
+/** A number with more characters is printed as `1.5e+2000`, with at most this many digits. */
 const maxNumberLength = 1000
+const digitsPerGroup = 4
+const negativeNumericSign = 0x4000
 
-/**
- * Reads PostgreSQL's binary numeric: the count of base-10,000 digits, the weight of the first, the sign, and the
- * number of decimal places.
- */
+/** A number as PostgreSQL's binary numeric stores it, in groups of four decimal digits. */
+interface NumericGroups {
+  groups: number[]
+  /** The power of 10,000 of the first group. */
+  weight: number
+  decimalPlaces: number
+  isNegative: boolean
+}
+
+/** Reads a binary numeric: the number of groups, the weight of the first, the sign, the decimal places, the groups. */
 function readNumeric(value: Buffer): string {
-  const [groupCount, weight, sign, decimalPlaces] = [
-    value.readInt16BE(0),
-    value.readInt16BE(2),
-    value.readUInt16BE(4),
-    value.readInt16BE(6),
-  ]
-  if (nonFiniteNames[sign]) return nonFiniteNames[sign]
-  const zeroGroups = (formatGroups: number) => '0000'.repeat(Math.max(0, formatGroups))
-  // Groups before the first and after the last are zeros.
-  const formatGroups = (from: number, to: number) => {
-    let digits = zeroGroups(Math.min(0, to + 1) - from)
-    const end = Math.min(groupCount - 1, to)
-    for (let index = Math.max(0, from); index <= end; index++)
-      digits += String(value.readInt16BE(8 + index * 2)).padStart(4, '0')
-    return digits + zeroGroups(to - Math.max(end, from - 1))
-  }
-  const minus = sign === 0x4000 ? '-' : ''
-  if (Math.max(0, weight + 1) * 4 + decimalPlaces > maxNumberLength) {
-    const shownGroups = Math.min(groupCount, maxNumberLength / 4)
-    const paddedDigits = formatGroups(0, shownGroups - 1)
-    const firstNonZero = paddedDigits.search(/[1-9]/)
-    if (firstNonZero < 0) return '0'
-    const digits = paddedDigits.slice(firstNonZero).replace(/0+$/, '')
-    const exponent = weight * 4 + 3 - firstNonZero
-    const decimals = digits.slice(1) + (shownGroups < groupCount ? '…' : '')
-    return `${minus}${digits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
-  }
-  const wholeDigits = formatGroups(0, weight).replace(/^0+(?=\d)/, '') || '0'
-  const fraction = formatGroups(weight + 1, weight + Math.ceil(decimalPlaces / 4)).slice(0, decimalPlaces)
-  return `${minus}${wholeDigits}${fraction && `.${fraction}`}`
+  const groupCount = value.readInt16BE(0)
+  const weight = value.readInt16BE(2)
+  const sign = value.readUInt16BE(4)
+  const decimalPlaces = value.readInt16BE(6)
+  const nonFiniteName = nonFiniteNames[sign]
+  if (nonFiniteName !== undefined) return nonFiniteName
+  const groups = Array.from({ length: groupCount }, (_, index) => value.readInt16BE(8 + index * 2))
+  const number = { groups, weight, decimalPlaces, isNegative: sign === negativeNumericSign }
+  const isLong = Math.max(0, weight + 1) * digitsPerGroup + decimalPlaces > maxNumberLength
+  return isLong ? formatWithExponent(number) : formatWithoutExponent(number)
+}
+
+const formatGroup = (group: number): string => String(group).padStart(digitsPerGroup, '0')
+
+function formatWithoutExponent({ groups, weight, decimalPlaces, isNegative }: NumericGroups): string {
+  // Groups before the first and after the last one are zeros.
+  const formatGroups = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => formatGroup(groups[from + index] ?? 0)).join('')
+  const integerDigits = formatGroups(0, Math.max(0, weight + 1)).replace(/^0+(?=\d)/, '') || '0'
+  const fraction = formatGroups(weight + 1, Math.ceil(decimalPlaces / digitsPerGroup)).slice(0, decimalPlaces)
+  return `${isNegative ? '-' : ''}${integerDigits}${fraction && `.${fraction}`}`
+}
+
+/** Formats the first digits of a number as `1.5e+2000`. A `…` means that more digits follow. */
+function formatWithExponent({ groups, weight, isNegative }: NumericGroups): string {
+  const shownGroups = groups.slice(0, maxNumberLength / digitsPerGroup)
+  const paddedDigits = shownGroups.map(formatGroup).join('')
+  const firstNonZero = paddedDigits.search(/[1-9]/)
+  if (firstNonZero < 0) return '0'
+  const digits = paddedDigits.slice(firstNonZero).replace(/0+$/, '')
+  const exponent = weight * digitsPerGroup + digitsPerGroup - 1 - firstNonZero
+  const decimals = digits.slice(1) + (shownGroups.length < groups.length ? '…' : '')
+  const exponentSign = exponent < 0 ? '' : '+'
+  return `${isNegative ? '-' : ''}${digits[0]}${decimals && `.${decimals}`}e${exponentSign}${exponent}`
 }

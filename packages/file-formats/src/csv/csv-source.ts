@@ -18,7 +18,7 @@ import {
   TypesWidened,
 } from '@sluice/row-stream'
 import type { CsvThreadJob, CsvResult, OpenedFile } from './csv-thread-job.ts'
-import { columnsWithNames } from './columns-with-names.ts'
+import { columnsWithNames } from './name-columns.ts'
 import { type ReaderThread, receiveRows, startReaderThread } from '../start-reader-thread.ts'
 
 /** Options for reading a file. Absent options are detected, see packages/file-formats/src/delimited/OPTIONS.md. */
@@ -28,15 +28,15 @@ export interface CsvConfig extends DelimitedOptions {
   /** The file's name in messages, which must not show its path. */
   fileName: string
   /**
-   * True if this process wrote the text from another format. Its encoding, delimiter and number formats then say nothing
-   * about the source, so they are not reported.
+   * True if this process wrote the text from another format. Its encoding, delimiter and number formats then say
+   * nothing about the source, so they are not reported.
    */
   isRewritten?: boolean
   /** True to read all rows before reporting types, because types inferred from samples have turned out wrong before. */
-  lookAtAll?: boolean
+  observeAllRows?: boolean
   /**
-   * True to report, with `ReadReporter.hint`, columns that are TEXT because of a few odd values, and values that are not
-   * printed as in earlier loads.
+   * True to report, with `ReadReporter.hint`, columns that are TEXT because of a few odd values, and values that are
+   * not printed as in earlier loads.
    */
   reportOddValues?: boolean
 }
@@ -48,8 +48,8 @@ export interface CsvConfig extends DelimitedOptions {
  * the next stream. The README.md of packages/file-formats describes values, blank lines, broken quotes and encodings.
  */
 export const csvSource: DataSource<CsvConfig> = {
-  read: ({ lookAtAll, ...config }, report, signal) => {
-    const limits = lookAtAll ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits
+  read: ({ observeAllRows, ...config }, report, signal) => {
+    const limits = observeAllRows ? { ...defaultDelimitedLimits, wholeBytes: Infinity } : defaultDelimitedLimits
     return readCsv(config, report, signal, limits)
   },
 }
@@ -73,15 +73,16 @@ export async function* readCsv(
   const dialectText = isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`
   report.log('INFO', 'LOW', `Read ${fileName}${dialectText}, ${describeContents(columns)}`)
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
-  const earlierTexts = isRewritten && reportOddValues ? options.remembered : undefined
+  const earlierTexts = isRewritten && reportOddValues ? options.previousDialect : undefined
   const rows = new CsvRows(thread, openedFile, report, { isSourceText: !isRewritten, earlierTexts })
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
     size: openedFile.size,
     facts: () => rows.facts(columns),
+    // The decimal sign of the previous load stays valid if no value of this file shows one.
     ...(!isRewritten && {
-      reading: () => ({ ...previousDecimal(options.remembered), ...openedFile.reading }),
+      reading: () => ({ ...pickDecimal(options.previousDialect), ...openedFile.reading }),
     }),
   }
   yield { table: '', columns, content, ...(openedFile.unread !== undefined && { unread: openedFile.unread }) }
@@ -146,7 +147,7 @@ class CsvRows {
   }
 }
 
-/** Tells the user which values made a column TEXT, or are printed otherwise than before, and what to do about them. */
+/** Reports the values that made a column TEXT, and those that are not printed as in earlier loads, with advice. */
 export function reportValues(
   { oddValues, lostFormats }: Pick<CsvResult, 'oddValues' | 'lostFormats'>,
   report: ReadReporter,
@@ -166,10 +167,10 @@ const textAdvice: ReaderAdvice = {
 }
 
 function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
-  const settings =
-    oddValue.family === 'DECIMAL_COMMA'
-      ? 'Set decimal to COMMA in csvOptions, and dataType of the column in csvOptions.columns,'
-      : 'Set dataType of the column in csvOptions.columns'
+  const hasDecimalComma = oddValue.family === 'DECIMAL_COMMA'
+  const settings = hasDecimalComma
+    ? 'Set decimal to COMMA in csvOptions, and dataType of the column in csvOptions.columns,'
+    : 'Set dataType of the column in csvOptions.columns'
   report.hint?.(describeOddValue(oddValue), {
     pipeline: `${settings} to reject such rows, or correct the file, upload it again and run once with "rebuild": true, which replaces all rows of the table (POST /data-pipelines/{uid}/run).`,
     dataset:
@@ -177,9 +178,7 @@ function reportOddValue(oddValue: OddValue, report: ReadReporter): void {
   })
 }
 
-/** Returns the decimal sign of earlier files as a property. It applies if the values of the new file prove none. */
-const previousDecimal = (previousDialect: PreviousDialect | undefined) =>
-  previousDialect?.decimal && { decimal: previousDialect.decimal }
+const pickDecimal = (dialect: PreviousDialect | undefined) => dialect?.decimal && { decimal: dialect.decimal }
 
 const describeContents = (columns: readonly Column[]): string =>
   `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

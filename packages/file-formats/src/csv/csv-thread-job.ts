@@ -59,8 +59,8 @@ export interface CsvResult {
 export const scanner = startScanner()
 
 /**
- * Detects the dialect of a file, then sends its rows. Starts again with wider types each time the inferred types turn
- * out too narrow.
+ * Detects the dialect of a file, and sends its rows. If the inferred types are too narrow, sends all rows again with
+ * wider types.
  */
 export async function readCsvFile(
   { file: path, fileName, options, limits, reportOddValues = false, reportLostFormats = false }: CsvThreadJob,
@@ -95,8 +95,8 @@ export async function readCsvFile(
 }
 
 /**
- * Encodes all rows of a file and sends them in chunks, with the rejected rows. Waits while the receiver has too many
- * unread chunks.
+ * Encodes all rows of a file, and sends them in chunks with the rejected rows. Waits while the consumer has too many
+ * unread chunks. Stops when a row does not fit the inferred types, and then returns wider types.
  */
 export async function sendRows(
   reader: DelimitedReader,
@@ -118,14 +118,17 @@ export async function sendRows(
   }
 }
 
-/** Returns the detected dialect for the next file of the table. Leaves out a decimal sign that no value has proved. */
+/**
+ * Returns the dialect for the next file of the table. Leaves out a decimal sign that was guessed, because no value
+ * shows it.
+ */
 const dialectForNextFile = (
   { delimiter, quote, escape, headerRow, decimal }: DetectedOptions,
-  isDecimalProven: boolean,
+  isDecimalKnown: boolean,
 ): FileReading => ({
   delimiter: delimiter.value,
   quote: quote.value,
   escape: escape.value,
   headerRow: headerRow.value,
-  ...(isDecimalProven && { decimal: decimal.value }),
+  ...(isDecimalKnown && { decimal: decimal.value }),
 })

@@ -56,6 +56,9 @@ export function runCsvJob(job: CsvThreadJob | SimilarTextsJob | TextPartsJob, po
   return 'parts' in job ? readTextParts(job, port) : readCsvFile(job, port)
 }
 
+/**
+ * Groups the texts that can be read as one. Reports progress after each text, so that the main thread sees activity.
+ */
 async function groupTexts(
   { file: descriptor, segments, options, limits }: SimilarTextsJob,
   port: JobPort,
@@ -71,7 +74,7 @@ async function groupTexts(
   }))
 }
 
-/** Sends the rows of grouped texts as those of one file. */
+/** Sends the rows of grouped texts, one text after the other, as the rows of one file. */
 async function readTextParts(
   { file: descriptor, fileName, dialect, parts, known: knownColumns, limits }: TextPartsJob,
   port: JobPort,

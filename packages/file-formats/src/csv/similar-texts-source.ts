@@ -13,7 +13,7 @@ import { defaultDelimitedLimits } from '../delimited/limits.ts'
 import type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import { receiveRows, startReaderThread } from '../start-reader-thread.ts'
 import { reportValues } from './csv-source.ts'
-import { columnsWithNames } from './columns-with-names.ts'
+import { columnsWithNames } from './name-columns.ts'
 import type { SimilarTextsJob, SimilarTextsResult, TextPartsJob, TextPartsResult } from './run-csv-thread-job.ts'
 
 export type { RowSuffix, TextSegment } from '../delimited/similar-texts/text-part.ts'
@@ -35,7 +35,7 @@ export class SimilarTextGroup {
     this.columns = this.#namedColumns()
   }
 
-  /** Describes the texts and how they are read, as a sentence without its full stop. */
+  /** Describes the texts and how they are read, for the log. The sentence has no full stop. */
   describe(): string {
     const { guesses } = this.#result
     return `Read ${this.#name} as UTF-8, ${guesses}, ${formatCount(this.columns.length, 'column')}: ${describeColumns(this.columns)}`
@@ -52,9 +52,9 @@ export class SimilarTextGroup {
   }
 
   /**
-   * Yields the rows of all texts, each with the suffix fields of its text. Returns the number of rows of each text, and
-   * statistics of the columns. Can be called again. Throws `TypesWidened` if the types were inferred from samples and
-   * do not fit; `columns` then has the wider types.
+   * Yields the rows of all texts. Each row ends with the suffix fields of its text. Returns the number of rows of each
+   * text, and what is known about the columns. Throws `TypesWidened` if inferred types do not fit; `columns` then has
+   * the wider types, and the rows can be read again.
    */
   async *rows(
     types: readonly StoredType[],

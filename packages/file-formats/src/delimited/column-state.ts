@@ -33,7 +33,8 @@ const scannerTypesOfOtherTypes: Partial<Record<DataType, ScannerType>> = {
 const maxCharacters: Partial<Record<DataType, number>> = { CHARACTER_11: 11, VARCHAR_50: 50, VARCHAR_255: 255 }
 
 /**
- * The date formats. In masks of date formats, the bit number of a format is its index here, as in assembly/dates.ts.
+ * The date formats. In masks of date formats, the bit number of a format is its index here, as in
+ * assembly/read-date.ts.
  */
 export const dateFormatsByBit: readonly DateFormat[] = [
   'YYYY-MM-DD',
@@ -115,7 +116,7 @@ function resetColumns(
   declaredTypes: readonly (ColumnType | undefined)[],
   dayFirstOf: readonly (boolean | undefined)[] = [],
 ): void {
-  wasm.run.forgetColumns(declaredTypes.length)
+  wasm.run.resetColumns(declaredTypes.length)
   for (const [column, type] of declaredTypes.entries()) {
     const state = columnStateOf(wasm, column)
     state[STATE.DATE_FORMATS] = inferableDateFormats & ~formatsOfOtherOrder(dayFirstOf[column])
@@ -206,7 +207,7 @@ function shorterType(firstType: DataType, secondType: DataType): DataType {
 /** Returns the narrowest type that represents all observed values of a column. */
 export function inferColumnType(wasm: WasmScanner, column: number): ColumnType {
   const state = columnStateOf(wasm, column)
-  const dataType = typesByCode[wasm.run.columnType(column)] as DataType
+  const dataType = typesByCode[wasm.run.inferType(column)] as DataType
   if (dataType === 'TEXT') {
     const evidence = undecidedEvidence(state[STATE.KINDS]!, state[STATE.DATE_FORMATS]!)
     return { dataType, ...(evidence && { evidence }) }
@@ -307,7 +308,7 @@ export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, c
   setNullTexts(wasm, dialect.nulls)
   resetColumns(wasm, declaredTypes, dialect.dayFirst)
   const hasDeclaredTypes = declaredTypes.some((type) => type !== undefined)
-  run.setUse(dialect.labels.length, chunkBytes, hasDeclaredTypes ? 1 : 0)
+  run.configureOutput(dialect.labels.length, chunkBytes, hasDeclaredTypes ? 1 : 0)
 }
 
 /**
@@ -315,8 +316,8 @@ export function configureScanner(wasm: WasmScanner, dialect: DelimitedDialect, c
  * OPTIONS_NOT_USABLE if they do not fit.
  */
 function setNullTexts({ run, bytes }: WasmScanner, nullTexts: readonly string[]): void {
-  let address = run.NULLS.value
-  const end = address + run.NULLS_BYTES.value
+  let address = run.NULL_TEXTS.value
+  const end = address + run.NULL_TEXTS_BYTES.value
   for (const text of nullTexts) {
     const length = Buffer.byteLength(text)
     if (length > maxNullTextBytes || address + length + 1 > end) {
@@ -329,5 +330,5 @@ function setNullTexts({ run, bytes }: WasmScanner, nullTexts: readonly string[])
     bytes.write(text, address + 1)
     address += length + 1
   }
-  run.setNulls(nullTexts.length)
+  run.setNullTexts(nullTexts.length)
 }

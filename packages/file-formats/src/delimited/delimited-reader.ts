@@ -107,8 +107,8 @@ export class DelimitedReader {
     for (const [index, column] of columns.entries()) {
       setColumnType(wasm, index, column, storedTypes[index]!, this.#declaredTypes[index] === undefined)
     }
-    wasm.run.openColumns(columns.length)
-    wasm.run.emptyOut()
+    wasm.run.resetUnconfirmedColumns(columns.length)
+    wasm.run.clearOutput()
     const { ending, rows, writtenRowCounts } = yield* this.#encodeParts(onProgress)
     this.#file.assertUnchanged()
     // Rejected rows must not affect types, and the stored types determine which rows are rejected. Repeated passes end,

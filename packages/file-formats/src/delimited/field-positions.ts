@@ -33,7 +33,7 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
     else if (needsUnescaping) {
       originalRecord ??= Buffer.from(bytes.subarray(records.from, records.next))
       // Texts that mean null are compared with the field as it is written, and a null becomes an empty field.
-      if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
+      if (run.isNullText(bytes.byteOffset + start, bytes.byteOffset + end)) {
         end = start
         scannerFlags = 0
       } else {

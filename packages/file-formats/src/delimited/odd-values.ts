@@ -97,7 +97,7 @@ export function findOddValues(
     if (records.fault === undefined) {
       for (const { observed } of watchedColumns) observed.reset()
       const original = passFieldPositions(wasm, records)
-      const outcome = wasm.run.take(records.next - records.from, OBSERVE)
+      const outcome = wasm.run.processRecord(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
       if (outcome === RECORD_PROCESSED) for (const column of watchedColumns) observeRecord(column, records, part)
     }
@@ -167,7 +167,8 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
 
 /**
  * Counts the column's value in the current record by type family, and stores it as the first value outside each family
- * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to DECIMAL_COMMA.
+ * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to
+ * DECIMAL_COMMA.
  */
 function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
   const { kinds } = watchedColumn.observed

@@ -28,7 +28,7 @@ export function detectText(file: TextSource, options: DelimitedOptions): Detecte
  * DECIMAL_SIGN_CHANGED.
  */
 function detectWithPreviousGrammar(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
-  const { remembered: previousDialect } = options
+  const { previousDialect } = options
   if (!previousDialect?.delimiter) return undefined
   const { delimiter, quote, escape, headerRow } = previousDialect
   const grammar = { delimiter, ...(quote && { quote }), ...(escape && { escape }) }

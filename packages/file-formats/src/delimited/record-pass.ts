@@ -56,7 +56,7 @@ export class RecordPass {
     this.#types = types
     this.#isScannableGrammar = isScannableGrammar(rows.records.grammar)
     const { grammar, width, trailing } = rows.records
-    wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
+    wasm.run.setRecordShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
   }
 
   /** Observes the values of records, at least of those that start before byte `untilBytes`. */
@@ -84,7 +84,7 @@ export class RecordPass {
       if (!records.advance()) break
       this.rows++
       if (records.fault === undefined) {
-        if (!run.hasRoom(records.next - records.from)) yield this.#takeBatch()
+        if (!run.hasOutputSpace(records.next - records.from)) yield this.#takeBatch()
         if (!this.#processRecord(ENCODE)) return 'TYPES_TOO_NARROW'
       } else this.#rejected.push(rejectFaultyRecord(records, shape))
       if (this.#rejected.length >= maxRejectedPerBatch) yield this.#takeBatch()
@@ -99,7 +99,7 @@ export class RecordPass {
     const tuples = bytes.subarray(run.OUT.value, run.outEnd.value)
     const rejected = this.#rejected
     this.rejectedRows += rejected.length
-    run.emptyOut()
+    run.clearOutput()
     this.#rejected = []
     return { tuples, rejected }
   }
@@ -129,19 +129,19 @@ export class RecordPass {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)
-    const outcome = run.take(records.next - records.from, use)
+    const outcome = run.processRecord(records.next - records.from, use)
     if (outcome === RECORD_PROCESSED) return true
     if (outcome === OUTPUT_IS_FULL) throw new Error('A record was scanned although the output is full')
     if (original) records.bytes.set(original, records.from)
     if (outcome === VALUE_REJECTED) {
-      const column = run.blamed.value
+      const column = run.unfitColumn.value
       if (use === OBSERVE) this.faultyRows++
       else this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
       return true
     }
     if (outcome === INFERRED_TYPE_TOO_NARROW) {
       passFieldPositions(this.#wasm, records)
-      run.take(records.next - records.from, OBSERVE)
+      run.processRecord(records.next - records.from, OBSERVE)
       return false
     }
     records.fault = 'RAGGED'

@@ -28,11 +28,11 @@ export class SampleEncoder {
   encode(records: RecordReader): EncodingResult {
     const { run, bytes } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)
-    run.emptyOut()
-    const outcome = run.take(records.next - records.from, ENCODE)
+    run.clearOutput()
+    const outcome = run.processRecord(records.next - records.from, ENCODE)
     if (original) records.bytes.set(original, records.from)
     if (outcome === RECORD_PROCESSED) return { tuple: Buffer.from(bytes.subarray(run.OUT.value, run.outEnd.value)) }
-    if (outcome === VALUE_REJECTED) return { rejectingColumn: run.blamed.value }
+    if (outcome === VALUE_REJECTED) return { rejectingColumn: run.unfitColumn.value }
     return outcome === INFERRED_TYPE_TOO_NARROW ? 'TYPES_TOO_NARROW' : 'RAGGED'
   }
 }

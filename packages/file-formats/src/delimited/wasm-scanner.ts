@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** Result codes of `scan` and `take`, as in assembly/process-record.ts. */
+/** Result codes of `scan` and `processRecord`, as in assembly/process-record.ts. */
 export const STOPPED_AT_IRREGULAR_RECORD = 1
 export const OUTPUT_IS_FULL = 2
 export const RECORD_PROCESSED = 3
 export const VALUE_REJECTED = 4
 export const INFERRED_TYPE_TOO_NARROW = 5
 
-/** Values for `use` of `scan` and `take`: only observe the values of records, or encode the records. */
+/** Values for `use` of `scan` and `processRecord`: only observe the values of records, or encode the records. */
 export const OBSERVE = 0
 export const ENCODE = 1
 
@@ -17,7 +17,7 @@ interface WasmGlobal {
 
 /**
  * The exports of assembly/scanner.ts. Positions are addresses in the scanner's memory. `scan` processes the records in
- * a range of the input, and `take` processes the one record that has its fields in FIELDS.
+ * a range of the input, and `processRecord` processes the one record that has its fields in FIELDS.
  */
 interface ScannerExports {
   memory: { readonly buffer: ArrayBuffer }
@@ -30,28 +30,28 @@ interface ScannerExports {
   COLUMN_BYTES: WasmGlobal
   FIELDS: WasmGlobal
   FIELD_BYTES: WasmGlobal
-  NULLS: WasmGlobal
-  NULLS_BYTES: WasmGlobal
+  NULL_TEXTS: WasmGlobal
+  NULL_TEXTS_BYTES: WasmGlobal
   SUFFIX: WasmGlobal
   SUFFIX_BYTES: WasmGlobal
   rows: WasmGlobal
   lines: WasmGlobal
   stoppedAt: WasmGlobal
   outEnd: WasmGlobal
-  blamed: WasmGlobal
-  forgetColumns(columns: number): void
-  setNulls(texts: number): void
-  spellsNull(from: number, to: number): number
+  unfitColumn: WasmGlobal
+  resetColumns(columns: number): void
+  setNullTexts(texts: number): void
+  isNullText(from: number, to: number): number
   setDecimal(byte: number): void
-  columnType(column: number): number
-  openColumns(width: number): void
-  setShape(delimiter: number, fields: number, trailing: number, recordBytes: number): void
-  setUse(columns: number, outBytes: number, given: number): void
+  inferType(column: number): number
+  resetUnconfirmedColumns(width: number): void
+  setRecordShape(delimiter: number, fields: number, trailing: number, maxRecordBytes: number): void
+  configureOutput(columns: number, chunkBytes: number, hasDeclaredTypes: number): void
   setSuffix(fields: number, bytes: number, numberAt: number): void
   scan(from: number, end: number, use: number): number
-  take(bytes: number, use: number): number
-  hasRoom(bytes: number): number
-  emptyOut(): void
+  processRecord(bytes: number, use: number): number
+  hasOutputSpace(bytes: number): number
+  clearOutput(): void
 }
 
 /** Node provides `WebAssembly`, but its types do not declare it. */

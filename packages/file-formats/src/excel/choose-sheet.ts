@@ -1,4 +1,4 @@
-import type { FoundSheet } from '../format/converted-upload.ts'
+import type { FoundSheet } from '../format/conversion-job.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { WorkbookSheet } from './workbook.ts'

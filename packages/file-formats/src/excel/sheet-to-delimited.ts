@@ -2,7 +2,7 @@ import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
 import { type ByteSource, truncateAfter, truncateWhen, catchTruncatedRead } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/rejects-file.ts'
-import type { FoundSheet, NormaliseJob } from '../format/converted-upload.ts'
+import type { FoundSheet, ConversionJob } from '../format/conversion-job.ts'
 import type { ScratchFiles } from '../spool/spool-file.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
 import { asFound, chooseSheet } from './choose-sheet.ts'
@@ -13,7 +13,7 @@ import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
 /** The bytes at the start of a sheet from which the range of columns is derived. */
 const rangeSampleBytes = 1024 * 1024
 
-type SheetConversion = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
+type SheetConversion = Pick<ConversionJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
 
 /**
  * Writes the sheet that the options name, or the first visible one with rows, as lines of delimited text. Leaves out

@@ -3,8 +3,8 @@ import { SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
 import { builtInMeaning, meaningOf, type NumberMeaning } from './serial-dates.ts'
 import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
-import { type ByteSource, startOf } from '../spool/byte-source.ts'
-import { tooLarge } from '../spool/spool-writer.ts'
+import { type ByteSource, readStart } from '../spool/byte-source.ts'
+import { tooLargeProblem } from '../spool/spool-writer.ts'
 
 /** The parts of a workbook that are read before its sheets. */
 export interface OpenWorkbook {
@@ -164,12 +164,12 @@ export async function scanPart(
   const xml = new XmlScanner(handler, maxTokenBytes)
   let size = 0
   try {
-    const [first, second] = await startOf(source, 2)
+    const [first, second] = await readStart(source, 2)
     const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
     if (isUtf16) throw new BadXml('it is written in UTF-16')
     for await (const chunk of source.chunks()) {
       size += chunk.length
-      if (size > maxBytes) throw tooLarge(name, maxBytes)
+      if (size > maxBytes) throw tooLargeProblem(name, maxBytes)
       xml.scan(chunk)
     }
     xml.finish()

@@ -18,7 +18,7 @@ import {
 } from '@uwdata/flechette'
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
 import {
-  fixedDecimalOf,
+  findFixedDecimal,
   mapCells,
   dayMilliseconds,
   parseDays,
@@ -37,7 +37,9 @@ const frameBytes = 8
  */
 export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const encodeStream = (cells: readonly (readonly CellText[])[]): Uint8Array => {
-    const table = tableFromColumns(columns.map((column, index) => [column.name, arrowColumn(column, cells[index]!)]))
+    const table = tableFromColumns(
+      columns.map((column, index) => [column.name, createArrowColumn(column, cells[index]!)]),
+    )
     return tableToIPC(table, { format: 'stream' })!
   }
   const streamWithoutRows = encodeStream(columns.map(() => []))
@@ -61,7 +63,7 @@ export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
 }
 
 /** Returns the cells of a column as Arrow values. JSON, and decimals without a fixed number of digits, become texts. */
-function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column<unknown> {
+function createArrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column<unknown> {
   const { name, dataType } = column
   const from = (values: unknown[], type: ArrowType) => columnFromArray(values, type) as Column<unknown>
   switch (dataType) {
@@ -95,7 +97,7 @@ function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column
       return new Column([...integers.data], timestamp(TimeUnit.MICROSECOND, dataType === 'TIMESTAMPTZ' ? 'UTC' : null))
     }
     default: {
-      const decimal = fixedDecimalOf(column)
+      const decimal = findFixedDecimal(column)
       if (!decimal) return from([...cells], utf8())
       return from(
         mapCells(cells, (text) => parseUnscaled(text, decimal.scale, name)),

@@ -1,6 +1,13 @@
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
-import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds, parseUnscaled } from './typed-cells.ts'
+import {
+  findFixedDecimal,
+  mapCells,
+  parseDays,
+  parseFloatText,
+  parseMicroseconds,
+  parseUnscaled,
+} from './typed-cells.ts'
 
 /**
  * Encodes rows as Parquet, one row group per call of `write`. JSON, and decimals without a fixed number of digits,
@@ -8,7 +15,7 @@ import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds,
  */
 export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const bytes = new ByteWriter()
-  const elements = columns.map(schemaElementOf)
+  const elements = columns.map(createSchemaElement)
   const writer = new ParquetWriter({
     writer: bytes,
     schema: [{ name: 'schema', num_children: columns.length }, ...elements],
@@ -26,7 +33,7 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
     write(cells) {
       const columnData: ColumnSource[] = columns.map((column, index) => ({
         name: elements[index]!.name,
-        data: parquetValues(column, cells[index]!),
+        data: toParquetValues(column, cells[index]!),
       }))
       const rowGroupSize = Math.max(1, cells[0]!.length)
       void writer.write({ columnData, rowGroupSize })
@@ -40,7 +47,7 @@ export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder 
 }
 
 /** Returns the Parquet type of a column. Every column may contain nulls. */
-function schemaElementOf(column: ExportedColumn): SchemaElement {
+function createSchemaElement(column: ExportedColumn): SchemaElement {
   const element = { name: column.name, repetition_type: 'OPTIONAL' } as const
   switch (column.dataType) {
     case 'SMALLINT':
@@ -65,7 +72,7 @@ function schemaElementOf(column: ExportedColumn): SchemaElement {
         logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: column.dataType === 'TIMESTAMPTZ', unit: 'MICROS' },
       }
     default: {
-      const decimal = fixedDecimalOf(column)
+      const decimal = findFixedDecimal(column)
       if (!decimal) return { ...element, type: 'BYTE_ARRAY', converted_type: 'UTF8' }
       return { ...element, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, converted_type: 'DECIMAL', ...decimal }
     }
@@ -73,7 +80,7 @@ function schemaElementOf(column: ExportedColumn): SchemaElement {
 }
 
 /** Converts the cells of a column to the values that the Parquet library encodes. */
-function parquetValues(column: ExportedColumn, cells: readonly CellText[]): unknown[] {
+function toParquetValues(column: ExportedColumn, cells: readonly CellText[]): unknown[] {
   const { name, dataType } = column
   switch (dataType) {
     case 'SMALLINT':
@@ -92,7 +99,7 @@ function parquetValues(column: ExportedColumn, cells: readonly CellText[]): unkn
     case 'TIMESTAMPTZ':
       return mapCells(cells, (text) => parseMicroseconds(text, name))
     default: {
-      const decimal = fixedDecimalOf(column)
+      const decimal = findFixedDecimal(column)
       return decimal ? mapCells(cells, (text) => parseUnscaled(text, decimal.scale, name)) : [...cells]
     }
   }

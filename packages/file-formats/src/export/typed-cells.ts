@@ -12,7 +12,7 @@ export interface FixedDecimal {
  * Returns the precision and scale of a decimal column. Returns undefined if Parquet and Arrow must store it as text to
  * keep all digits.
  */
-export function fixedDecimalOf({ dataType, precision, scale = 0 }: ExportedColumn): FixedDecimal | undefined {
+export function findFixedDecimal({ dataType, precision, scale = 0 }: ExportedColumn): FixedDecimal | undefined {
   if (dataType !== 'DECIMAL' || precision === undefined) return undefined
   const isStorable = precision <= maxDecimalDigits && scale >= 0 && scale <= precision
   return isStorable ? { precision, scale } : undefined
@@ -47,7 +47,7 @@ export const dayMilliseconds = 86_400_000
 export function parseDays(text: string, column: string): number {
   const match = /^(\d{4,})-(\d\d)-(\d\d)( BC)?$/.exec(text)
   if (!match) throw unstorableValueError(text, column)
-  return daysOf(match[1]!, match[2]!, match[3]!, match[4] !== undefined)
+  return daysSince1970(match[1]!, match[2]!, match[3]!, match[4] !== undefined)
 }
 
 const timestampPattern =
@@ -61,7 +61,7 @@ export function parseMicroseconds(text: string, column: string): bigint {
   const match = timestampPattern.exec(text)
   if (!match) throw unstorableValueError(text, column)
   const [, year, month, day, hour, minute, second, fraction = '', , sign, zoneHour, zoneMinute, zoneSecond, bc] = match
-  const days = daysOf(year!, month!, day!, bc !== undefined)
+  const days = daysSince1970(year!, month!, day!, bc !== undefined)
   const secondOfDay = toSeconds(hour, minute, second)
   const offsetSeconds = toSeconds(zoneHour, zoneMinute, zoneSecond) * (sign === '-' ? -1 : 1)
   const seconds = days * 86_400 + secondOfDay - offsetSeconds
@@ -75,7 +75,7 @@ const toSeconds = (hours = '0', minutes = '0', seconds = '0'): number =>
   Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
 
 /** Returns the days since 1970-01-01 in the Gregorian calendar. */
-function daysOf(year: string, month: string, day: string, isBeforeChrist: boolean): number {
+function daysSince1970(year: string, month: string, day: string, isBeforeChrist: boolean): number {
   const signedYear = isBeforeChrist ? 1 - Number(year) : Number(year)
   // JavaScript's Date covers 275,760 years in each direction. The Gregorian calendar repeats every 400 years, which
   // have 146,097 days, so other years are shifted by such cycles.

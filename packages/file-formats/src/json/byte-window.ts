@@ -4,35 +4,37 @@ import type { ByteSource } from '../spool/byte-source.ts'
 import { wasmJson } from './wasm-json.ts'
 
 /**
- * The part of a stream that the current read needs, in the memory of the WebAssembly scanner. Growing discards the
- * bytes before `from`. Dispose of a window before you create the next one, because they share that memory.
+ * The part of a text that is in memory: the bytes between `from` and `end`, in the memory of the WebAssembly scanner.
+ * The reader moves `from` forward, and `grow` reads more bytes. All windows share the same memory, so a window must be
+ * disposed before the next one is created.
  */
 export class ByteWindow implements AsyncDisposable {
   readonly bytes: Buffer = wasmJson.window
   from = 0
   end = 0
-  /** True if the stream ends at `end`. */
+  /** True if the text ends at `end`. */
   complete = false
   /** True if the bytes between `from` and `end` are known to be valid UTF-8. */
-  clean = true
+  isValidUtf8 = true
   readonly #chunks: AsyncIterator<Buffer>
   readonly #countsLines: boolean
-  #forgotten = 0
-  #lines = 0
+  /** The number of bytes and of line ends before the window. */
+  #bytesBefore = 0
+  #linesBefore = 0
 
-  /** Creates a window. If the reader counts the lines itself, `countsLines` is false, and `place` must not be called. */
+  /** Creates a window. With `countsLines: false`, the reader counts the lines itself and does not call `place`. */
   constructor(source: ByteSource, { countsLines = true } = {}) {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
     this.#countsLines = countsLines
   }
 
   /**
-   * Reads until the window contains twice as many bytes, so that a long record is not scanned too often. Returns false
-   * at the end of the stream.
+   * Removes the bytes before `from`, and reads until the window has twice as many bytes as the rest. Doubling limits
+   * how often a long record is scanned. Returns false at the end of the text.
    */
   async grow(): Promise<boolean> {
     if (this.complete) return false
-    this.#forget()
+    this.#removeReadBytes()
     const neededBytes = Math.max(1, this.end * 2)
     while (this.end < neededBytes) {
       const { done, value } = await this.#chunks.next()
@@ -42,22 +44,22 @@ export class ByteWindow implements AsyncDisposable {
       }
       this.#append(value)
     }
-    this.clean = isUtf8(this.bytes.subarray(0, this.#wholeCharacters()))
+    this.isValidUtf8 = isUtf8(this.bytes.subarray(0, this.#endOfWholeCharacters()))
     return true
   }
 
-  /** Returns the position in the stream for a position in the window. Lines and bytes are counted from 1. */
+  /** Converts a position in the window to a line and byte of the text, both counted from 1. */
   place(position: number): { line: number; byte: number } {
-    return { line: this.#lines + countLines(position) + 1, byte: this.#forgotten + position + 1 }
+    return { line: this.#linesBefore + countLines(position) + 1, byte: this.#bytesBefore + position + 1 }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#chunks.return?.()
   }
 
-  #forget(): void {
-    if (this.#countsLines) this.#lines += countLines(this.from)
-    this.#forgotten += this.from
+  #removeReadBytes(): void {
+    if (this.#countsLines) this.#linesBefore += countLines(this.from)
+    this.#bytesBefore += this.from
     this.bytes.copyWithin(0, this.from, this.end)
     this.end -= this.from
     this.from = 0
@@ -71,13 +73,15 @@ export class ByteWindow implements AsyncDisposable {
     wasmJson.usedBytes = Math.max(wasmJson.usedBytes, length)
   }
 
-  /** Returns the end of the window, moved back if it would cut a UTF-8 character. */
-  #wholeCharacters(): number {
+  /** Returns the end of the window, or the start of its last UTF-8 character if that may be incomplete. */
+  #endOfWholeCharacters(): number {
     if (this.complete) return this.end
-    for (let back = 1; back <= 3 && back <= this.end; back++) {
-      const byte = this.bytes[this.end - back]!
-      if (byte < 0x80) return this.end
-      if (byte >= 0xc0) return this.end - back
+    for (let distance = 1; distance <= 3 && distance <= this.end; distance++) {
+      const byte = this.bytes[this.end - distance]!
+      const isAscii = byte < 0x80
+      const isFirstByte = byte >= 0xc0
+      if (isAscii) return this.end
+      if (isFirstByte) return this.end - distance
     }
     return this.end
   }
@@ -93,16 +97,16 @@ interface JsonPosition {
   byte: number
 }
 
-export const brokenJson = (name: string, fault: string, { line, byte }: JsonPosition): SourceProblem =>
+export const invalidJsonProblem = (name: string, fault: string, { line, byte }: JsonPosition): SourceProblem =>
   new SourceProblem('JSON_BROKEN', `${name} is not valid JSON: ${fault} (line ${line}, byte ${byte} of the text).`)
 
-export const endsTooEarly = (name: string, { line, byte }: JsonPosition): SourceProblem =>
+export const truncatedJsonProblem = (name: string, { line, byte }: JsonPosition): SourceProblem =>
   new SourceProblem(
     'JSON_BROKEN',
     `${name} ends in the middle of a value (line ${line}, byte ${byte} of the text). Upload the complete file.`,
   )
 
-export const tooLong = (name: string, bytes: number, { line }: JsonPosition): SourceProblem =>
+export const longValueProblem = (name: string, bytes: number, { line }: JsonPosition): SourceProblem =>
   new SourceProblem(
     'RECORD_TOO_LONG',
     `${name} has a value in line ${line} that is longer than ${formatBytes(bytes)}; the objects of an array are read one by one, each up to that length.`,

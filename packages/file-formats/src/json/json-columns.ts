@@ -3,13 +3,13 @@ import type { DeclaredColumn } from '../format/upload-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import { wasmJson } from './wasm-json.ts'
 
+/** Bits for the kinds of values in a column. SEEN_DATE: a text that starts like a date. */
 export const SEEN_PLAIN = 1
 export const SEEN_NESTED = 2
-/** Bits for kinds of values. SEEN_DATE: a text that starts like a date. */
 export const SEEN_DATE = 4
 export const SEEN_TEXT = 8
 
-/** The maximum number of cached key spellings. A key can be escaped in very many ways. */
+/** The maximum number of remembered spellings of keys. A key can be escaped in very many ways. */
 const maxSpellings = 10_000
 
 /**
@@ -18,7 +18,7 @@ const maxSpellings = 10_000
  */
 export class JsonColumns {
   readonly labels: string[] = []
-  /** Bits for the kinds of values in each column. */
+  /** Bits for the kinds of values in each column until now. */
   readonly seen = wasmJson.seen
   readonly #name: string
   readonly #byLabel = new Map<string, number>()
@@ -27,41 +27,48 @@ export class JsonColumns {
   constructor(name: string) {
     this.#name = name
     this.seen.fill(0)
-    wasmJson.run.forgetColumns()
-    wasmJson.columnOf = (from, to) => this.#indexOf(from, to)
+    wasmJson.run.resetColumns()
+    wasmJson.findOrAddColumn = (from, to) => this.#findOrAddBySpelling(from, to)
   }
 
   /**
-   * Returns the column for the key with this spelling. Adds a column for a new key. Returns -1 if the key is not valid
-   * UTF-8. Throws SourceProblem TOO_MANY_COLUMNS or JSON_BROKEN.
+   * Returns the index of the column for the key between two positions of the window, as it is spelled there. Adds a
+   * column for a new key, also in the scanner. Returns -1 if the key is not valid UTF-8. Throws SourceProblem
+   * TOO_MANY_COLUMNS or JSON_BROKEN.
    */
-  #indexOf(from: number, to: number): number {
+  #findOrAddBySpelling(from: number, to: number): number {
     const bytes = wasmJson.window
     const spelling = bytes.toString('latin1', from, to)
     const knownIndex = this.#bySpelling.get(spelling)
     if (knownIndex !== undefined) return knownIndex
     if (!isUtf8(bytes.subarray(from, to))) return -1
-    const index = this.#column(bytes.toString('utf8', from, to))
+    const index = this.#findOrAdd(bytes.toString('utf8', from, to))
     if (this.#bySpelling.size < maxSpellings) this.#bySpelling.set(spelling, index)
     const { run } = wasmJson
-    if (index === run.width.value) run.addColumn(run.IN.value + from, to - from)
+    const isNewColumn = index === run.width.value
+    if (isNewColumn) run.addColumn(run.IN.value + from, to - from)
     return index
   }
 
   /**
-   * Returns the types that JSON itself declares: texts stay texts, except dates; objects and arrays are JSONB. Other
-   * types are inferred.
+   * Returns the columns with types that follow from JSON itself. A column with only objects and arrays is JSONB. A
+   * column with texts other than dates, or with objects or arrays among other values, is TEXT. Other types are inferred
+   * later.
    */
-  declared(): DeclaredColumn[] {
+  declaredColumns(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seenKinds = this.seen[index]!
       if (seenKinds === SEEN_NESTED) return [{ index, label, dataType: 'JSONB', hasValidJson: true }]
-      return seenKinds & (SEEN_TEXT | SEEN_NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
+      const hasTexts = (seenKinds & (SEEN_TEXT | SEEN_NESTED)) !== 0
+      return hasTexts ? [{ index, label, dataType: 'TEXT' }] : []
     })
   }
 
-  /** Returns the index of a key's column. `spelling` is the key as written in the file. Adds a column for a new key. */
-  #column(spelling: string): number {
+  /**
+   * Returns the index of a key's column, or adds a column. `spelling` is the key as the file spells it, with its
+   * escapes.
+   */
+  #findOrAdd(spelling: string): number {
     const label = JSON.parse(`"${spelling}"`) as string
     const knownIndex = this.#byLabel.get(label)
     if (knownIndex !== undefined) return knownIndex

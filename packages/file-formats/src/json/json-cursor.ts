@@ -1,7 +1,7 @@
 import type { SourceProblem } from '@sluice/row-stream'
-import { brokenJson, type ByteWindow, endsTooEarly, tooLong } from './byte-window.ts'
+import { invalidJsonProblem, type ByteWindow, truncatedJsonProblem, longValueProblem } from './byte-window.ts'
 import {
-  afterSpace,
+  skipSpace,
   BACKSLASH,
   INVALID_JSON,
   COMMA,
@@ -34,41 +34,42 @@ export class JsonCursor {
   async peek(): Promise<number | undefined> {
     const { window } = this
     for (;;) {
-      window.from = afterSpace(window.bytes, window.from, window.end)
+      window.from = skipSpace(window.bytes, window.from, window.end)
       if (window.from < window.end) return window.bytes[window.from]
       if (!(await window.grow())) return undefined
     }
   }
 
+  /** Reads white space and this byte. Throws SourceProblem JSON_BROKEN for anything else. */
   async expect(byte: number): Promise<void> {
     const nextByte = await this.peek()
-    if (nextByte === undefined) throw endsTooEarly(this.name, this.window.place(this.window.end))
-    if (nextByte !== byte) throw this.broken(`${String.fromCharCode(byte)} is expected`, this.window.from)
+    if (nextByte === undefined) throw truncatedJsonProblem(this.name, this.window.place(this.window.end))
+    if (nextByte !== byte) throw this.syntaxProblem(`${String.fromCharCode(byte)} is expected`, this.window.from)
     this.window.from++
   }
 
   /** Reads a key and the colon after it. Returns the key. */
-  async key(): Promise<string> {
+  async readKey(): Promise<string> {
     await this.peek()
     const { window } = this
-    const keyEnd = await this.#whole((from, end) => jsonScanner.key(from, end))
-    const closed = jsonScanner.string(window.from, window.end)
-    const key = JSON.parse(window.bytes.toString('utf8', window.from, closed)) as string
-    window.from = keyEnd
+    const colonEnd = await this.#scanWhole((from, end) => jsonScanner.key(from, end))
+    const keyEnd = jsonScanner.string(window.from, window.end)
+    const key = JSON.parse(window.bytes.toString('utf8', window.from, keyEnd)) as string
+    window.from = colonEnd
     return key
   }
 
-  /** Skips a value. Returns the value's first byte, and the first byte after the value and white space. */
+  /** Skips a value. Returns the value's first byte, and its second byte that is not white space. */
   async skipValue(): Promise<[number, number]> {
     await this.peek()
     const { window } = this
-    const valueEnd = await this.#whole((from, end) => jsonScanner.value(from, end))
+    const valueEnd = await this.#scanWhole((from, end) => jsonScanner.value(from, end))
     const { bytes, from, end } = window
     window.from = valueEnd
-    return [bytes[from]!, bytes[afterSpace(bytes, from + 1, end)]!]
+    return [bytes[from]!, bytes[skipSpace(bytes, from + 1, end)]!]
   }
 
-  /** Skips a value that is too long for memory. Only its quotes and brackets are parsed. */
+  /** Skips a value that is too long for memory. Examines only its quotes and brackets. */
   async skipLongValue(): Promise<void> {
     const { window } = this
     let depth = 0
@@ -84,40 +85,42 @@ export class JsonCursor {
         else if (isText) continue
         else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++
         else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
-        const isEnd = depth === 0 && !isText && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
+        const isOutside = depth === 0 && !isText
+        const isLastByte = isOutside && (byte === QUOTE || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY)
         // A number or literal ends before a comma, a bracket or white space.
-        const isPastEnd = depth < 0 || (depth === 0 && !isText && (byte === COMMA || isSpace(byte)))
-        if (!isEnd && !isPastEnd) continue
-        window.from = isEnd ? position + 1 : position
+        const isAfterValue = depth < 0 || (isOutside && (byte === COMMA || isSpace(byte)))
+        if (!isLastByte && !isAfterValue) continue
+        window.from = isLastByte ? position + 1 : position
         return
       }
       window.from = end
-      if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+      if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.place(window.end))
     }
   }
 
   /**
-   * Reads more of a token that starts at the window's start. Throws SourceProblem if the token is too long or the
-   * stream ends.
+   * Reads more of the value that starts at the window's start. Throws SourceProblem if it is too long or the text ends.
    */
-  async more(): Promise<void> {
+  async readMore(): Promise<void> {
     const { window } = this
     if (window.end - window.from > this.recordBytes) {
-      throw tooLong(this.name, this.recordBytes, window.place(window.from))
+      throw longValueProblem(this.name, this.recordBytes, window.place(window.from))
     }
-    if (!(await window.grow())) throw endsTooEarly(this.name, window.place(window.end))
+    if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.place(window.end))
   }
 
-  broken(fault: string, position: number): SourceProblem {
-    return brokenJson(this.name, fault, this.window.place(position))
+  /** Returns the problem for a syntax error at a position of the window. */
+  syntaxProblem(fault: string, position: number): SourceProblem {
+    return invalidJsonProblem(this.name, fault, this.window.place(position))
   }
 
-  async #whole(scan: (from: number, end: number) => number): Promise<number> {
+  /** Scans a token, and reads more bytes until the window contains all of it. Returns the position after it. */
+  async #scanWhole(scan: (from: number, end: number) => number): Promise<number> {
     for (;;) {
       const scanEnd = scan(this.window.from, this.window.end)
-      if (scanEnd === INVALID_JSON) throw this.broken(jsonScanner.fault, jsonScanner.faultAt)
+      if (scanEnd === INVALID_JSON) throw this.syntaxProblem(jsonScanner.fault, jsonScanner.faultAt)
       if (scanEnd !== NEEDS_MORE) return scanEnd
-      await this.more()
+      await this.readMore()
     }
   }
 }

@@ -26,7 +26,8 @@ const faultTexts = [
 
 export const isSpace = (byte: number) => byte === 32 || byte === 10 || byte === 13 || byte === 9
 
-export function afterSpace(bytes: Uint8Array, from: number, end: number): number {
+/** Returns the position of the first byte that is not white space, or `end`. */
+export function skipSpace(bytes: Uint8Array, from: number, end: number): number {
   let position = from
   while (position < end && isSpace(bytes[position]!)) position++
   return position
@@ -35,8 +36,8 @@ export function afterSpace(bytes: Uint8Array, from: number, end: number): number
 const { run } = wasmJson
 const windowStart = run.IN.value
 
-/** Converts a scanner result, which is a memory address, to a position in the window. */
-export const positionOf = (result: number): number => (result < 0 ? result : result - windowStart)
+/** Converts a result of the scanner to a position in the window. A negative result is a code, which stays unchanged. */
+export const toWindowPosition = (result: number): number => (result < 0 ? result : result - windowStart)
 
 /**
  * Scans JSON (strict RFC 8259) in the window of the WebAssembly scanner without building values. Each scan returns the
@@ -44,11 +45,12 @@ export const positionOf = (result: number): number => (result < 0 ? result : res
  */
 export const jsonScanner = {
   /** Scans a value at `from`, after optional white space. */
-  value: (from: number, end: number): number => positionOf(run.scanValue(windowStart + from, windowStart + end)),
+  value: (from: number, end: number): number => toWindowPosition(run.scanValue(windowStart + from, windowStart + end)),
   /** Scans a key and the colon after it. */
-  key: (from: number, end: number): number => positionOf(run.scanKey(windowStart + from, windowStart + end)),
+  key: (from: number, end: number): number => toWindowPosition(run.scanKey(windowStart + from, windowStart + end)),
   /** Scans a string that starts with its opening quote. */
-  string: (from: number, end: number): number => positionOf(run.scanString(windowStart + from, windowStart + end)),
+  string: (from: number, end: number): number =>
+    toWindowPosition(run.scanString(windowStart + from, windowStart + end)),
   /** After INVALID_JSON: the description of the syntax error. */
   get fault(): string {
     return faultTexts[run.fault.value]!

@@ -15,25 +15,28 @@ interface JsonExports {
   SEEN: WasmGlobal
   fault: WasmGlobal
   faultAt: WasmGlobal
-  unfitColumn: WasmGlobal
-  unfitMarks: WasmGlobal
+  unstorableColumn: WasmGlobal
+  unstorableFlags: WasmGlobal
   width: WasmGlobal
   outEnd: WasmGlobal
-  passedLines: WasmGlobal
+  processedLines: WasmGlobal
   stoppedAt: WasmGlobal
   writtenRows: WasmGlobal
   scanValue(from: number, end: number): number
   scanKey(from: number, end: number): number
   scanString(from: number, end: number): number
   countLines(from: number, to: number): number
-  forgetColumns(): void
+  resetColumns(): void
   addColumn(from: number, length: number): void
   readObject(from: number, end: number): number
-  /** Returns 0 for success, 1 if the area for written lines is full, or 2 if a value cannot be stored. */
+  /** Adds the last read object to the area of written lines. Returns WRITTEN, BATCH_IS_FULL or another code. */
   writeRow(bytes: number): number
-  /** Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next line. */
+  /**
+   * Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next
+   * line.
+   */
   writeLines(from: number, end: number, longest: number): number
-  emptyOut(): void
+  clearOutput(): void
 }
 
 /** Node provides `WebAssembly`, but its types do not declare it. */
@@ -42,16 +45,16 @@ declare const WebAssembly: {
   Instance: new (module: object, imports: object) => { readonly exports: JsonExports }
 }
 
-type ColumnOfKey = (from: number, to: number) => number
+type FindOrAddColumn = (from: number, to: number) => number
 
 /** The compiled WebAssembly JSON scanner and its memory. It scans one text at a time. */
 interface WasmJson {
   run: JsonExports
   /** The memory area for the input text. */
   window: Buffer
-  /** Bytes of the area that had a text so far. They take memory until the thread ends. */
+  /** The bytes of this area that a text has used until now. They take memory until the thread ends. */
   usedBytes: number
-  /** The area of written lines. */
+  /** The memory area for written lines. */
   out: Buffer
   /** Bits for the kinds of values in each column. */
   seen: Uint8Array
@@ -59,7 +62,7 @@ interface WasmJson {
    * Returns the column for the key between two positions of the window. The current owner of the columns sets this
    * function.
    */
-  columnOf: ColumnOfKey
+  findOrAddColumn: FindOrAddColumn
 }
 
 /** The scanner reads up to 16 bytes beyond the end of the text. */
@@ -67,7 +70,9 @@ const overreadBytes = 16
 
 function startJson(): WasmJson {
   const code = readFileSync(new URL('../../generated/json.wasm', import.meta.url))
-  const host = { columnOf: (from: number, length: number) => wasm.columnOf(from - inStart, from - inStart + length) }
+  const host = {
+    findOrAddColumn: (from: number, length: number) => wasm.findOrAddColumn(from - inStart, from - inStart + length),
+  }
   const abort = () => {
     throw new Error('The JSON scanner aborted')
   }
@@ -81,7 +86,7 @@ function startJson(): WasmJson {
     usedBytes: 0,
     out: area(run.OUT.value, run.OUT_BYTES.value),
     seen: area(run.SEEN.value, run.MAX_COLUMNS.value),
-    columnOf: () => -1,
+    findOrAddColumn: () => -1,
   }
   return wasm
 }

@@ -25,24 +25,15 @@ export async function describeKeyRows(
   const maxRows = key.rows === undefined ? maxNamedRows + 1 : maxNamedRows
   if (opened.format === 'PARQUET') {
     const read = () => parquetSource.read({ path: fd, fileName: name }, silentReporter, signal)
-    return formatPositions('row', await findRowNumbers(read, key, maxRows), key, name)
+    const rowNumbers = await findRowNumbers(read, key, maxRows)
+    return formatPositions('row', rowNumbers, key, name)
   }
   const job = { file: { fd, name }, options: { ...options, ...opened.dialect }, key, maxRows }
   const positions = await findInThread(job, signal)
-  // Text that was made from a workbook or JSON has other lines than the file.
-  return opened.dialect
-    ? formatPositions(
-        'row',
-        positions.map(({ row }) => row),
-        key,
-        name,
-      )
-    : formatPositions(
-        'line',
-        positions.map(({ line }) => line),
-        key,
-        name,
-      )
+  // Text that was converted from a workbook or JSON has other lines than the file.
+  const isOriginalText = opened.dialect === undefined
+  const numbers = positions.map(({ line, row }) => (isOriginalText ? line : row))
+  return formatPositions(isOriginalText ? 'line' : 'row', numbers, key, name)
 }
 
 async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPosition[]> {
@@ -52,9 +43,13 @@ async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPo
   return message.result
 }
 
-/** Returns the numbers of the first rows with the key, from 1. */
+/**
+ * Returns the numbers of the first rows with the key, from 1. Returns an empty list if a column of the key is missing.
+ * If the types are too narrow, reads the rows again with wider types.
+ */
 async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey, maxRows: number): Promise<number[]> {
   for await (const { columns, content } of read()) {
+    // Returns in the first iteration, because a file is one row stream.
     for (let types = columns; ; ) {
       const indexes = findKeyIndexes(types, key)
       if (indexes.includes(-1)) return []
@@ -88,7 +83,10 @@ const silentReporter: ReadReporter = {
   log: () => {},
 }
 
-/** Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. */
+/**
+ * Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. Returns undefined without
+ * numbers, or for only one row with values that several rows have.
+ */
 function formatPositions(
   noun: string,
   numbers: readonly number[],
@@ -98,10 +96,9 @@ function formatPositions(
   const minimum = values ? 2 : 1
   if (numbers.length < minimum) return undefined
   const namedNumbers = numbers.slice(0, maxNamedRows)
-  const more = (rows ?? numbers.length) - namedNumbers.length
-  const moreText = rows === undefined ? 'more' : `${more.toLocaleString('en')} more`
-  const texts = [...namedNumbers, ...(more > 0 ? [moreText] : [])]
-  return texts.length === 1
-    ? `${noun} ${texts[0]} of ${name}`
-    : `${noun}s ${texts.slice(0, -1).join(', ')} and ${texts.at(-1)} of ${name}`
+  const unnamedRows = (rows ?? numbers.length) - namedNumbers.length
+  const items = namedNumbers.map(String)
+  if (unnamedRows > 0) items.push(rows === undefined ? 'more' : `${unnamedRows.toLocaleString('en')} more`)
+  if (items.length === 1) return `${noun} ${items[0]} of ${name}`
+  return `${noun}s ${items.slice(0, -1).join(', ')} and ${items.at(-1)} of ${name}`
 }

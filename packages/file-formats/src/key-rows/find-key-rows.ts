@@ -1,5 +1,5 @@
 import type { Column } from '@sluice/row-stream'
-import { columnsWithNames } from '../csv/columns-with-names.ts'
+import { columnsWithNames } from '../csv/name-columns.ts'
 import { type PreviewCell, readTuples } from '../cells/read-tuples.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { DelimitedReader } from '../delimited/delimited-reader.ts'
@@ -32,12 +32,14 @@ export interface RowPosition {
   row: number
 }
 
-/** Rows are found in the first bytes of the file. */
+/** The search ends after this many bytes of the file. */
 const maxSearchedBytes = 256 * 1024 * 1024
 /** Numbers of up to this many characters are compared as numbers. */
 const maxExactDigits = 15
 
-/** Finds the first rows of a file that have the key. Leaves out rows that a load rejects. */
+/**
+ * Finds the first rows of a file that have the key, at most `maxRows`. Rows that a load would reject do not count.
+ */
 export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): Promise<RowPosition[]> {
   using text = new TextFile(file.fd, file.name)
   const { dialect } = detectText(text, options)
@@ -55,6 +57,7 @@ export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): P
     const encoded = encoder.encode(records)
     const isRejected = encoded === 'RAGGED' || (encoded !== 'TYPES_TOO_NARROW' && 'rejectingColumn' in encoded)
     if (isRejected) continue
+    // A record that needs wider types cannot be decoded, so only its texts are compared.
     const cells = encoded === 'TYPES_TOO_NARROW' ? undefined : readTuples(encoded.tuple, columns, 1, Infinity).rows[0]!
     const keyCells = indexes.map((index) => cells?.[index])
     if (hasKey(keyCells, texts, key)) positions.push({ line: records.line, row })
@@ -63,6 +66,7 @@ export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): P
   return positions
 }
 
+/**
 /**
  * Returns the positions of the key's columns, which are found by their names or, failing that, by their labels. A missing
  * column has the position -1.
@@ -83,25 +87,28 @@ export function hasKey(
   { values }: RowKey,
 ): boolean {
   if (!values) return cells.some((cell, position) => cell === null || (cell === undefined && texts[position] === ''))
-  return values.every(
-    (value, position) =>
-      texts[position] === value || (cells[position] !== undefined && isSameValue(cells[position], value)),
-  )
+  return values.every((value, position) => {
+    const cell = cells[position]
+    return texts[position] === value || (cell !== undefined && isSameValue(cell, value))
+  })
 }
 
-/** Returns whether a value of the file is printed as `value` by the warehouse, whose type can be wider. */
+/**
+ * True if a value of the file equals `value`, which the warehouse has printed. The type in the warehouse may be wider.
+ */
 function isSameValue(cell: PreviewCell, value: string): boolean {
   if (cell === null) return false
   const text = typeof cell === 'string' ? cell : JSON.stringify(cell)
   if (text === value) return true
-  const isNumber = (one: string) => one.length <= maxExactDigits && /^-?\d+(\.\d+)?$/.test(one)
-  if (isNumber(text) && isNumber(value)) return Number(text) === Number(value)
-  const moment = normaliseMoment(text)
-  return moment !== undefined && moment === normaliseMoment(value)
+  if (isExactNumber(text) && isExactNumber(value)) return Number(text) === Number(value)
+  const timestamp = formatAsTimestamp(text)
+  return timestamp !== undefined && timestamp === formatAsTimestamp(value)
 }
 
-/** Returns dates and times in one form, with nine digits of the second. Returns undefined for other texts. */
-function normaliseMoment(text: string): string | undefined {
+const isExactNumber = (text: string): boolean => text.length <= maxExactDigits && /^-?\d+(\.\d+)?$/.test(text)
+
+/** Returns a date or time as `2024-05-01 12:30:45.000000000`. Returns undefined for any other text. */
+function formatAsTimestamp(text: string): string | undefined {
   const parts = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00(?::?00)?)?)?$/.exec(text)
   if (!parts) return undefined
   const [, day, time = '00:00:00', fraction = ''] = parts

@@ -25,45 +25,44 @@ export interface ByteValues {
   faults?: Map<number, string>
 }
 
-/** Thrown if bytes without a type annotation are not valid UTF-8 text. */
-export class NotText extends Error {
-  override readonly name = 'NotText'
+/** Thrown if a value of a `text-or-hex` column is not valid text. */
+export class NotTextError extends Error {
+  override readonly name = 'NotTextError'
 }
 
-/** Buffers up to this size may come from Node's shared pool. */
-const smallBytes = 64 * 1024
+/** Buffers up to this size may share memory with others, because Node allocates small buffers from a pool. */
+const maxPooledBytes = 64 * 1024
 
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Reads at most `maxBytes` values of a page's body. `maxOutputBytes` limits the output of encodings with shared
- * prefixes. Throws for invalid bytes.
+ * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its values may become much longer than the body. Throws for invalid bytes.
  */
-export function readValues(
+export function decodeValues(
   body: Uint8Array,
   encoding: Encoding,
-  maxBytes: number,
+  maxValues: number,
   type: LeafType,
   maxOutputBytes: number,
 ): DecodedValues {
   const { physical } = type
-  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, maxBytes, maxOutputBytes), type)
-  if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, maxBytes), 1)
+  if (physical === 'BYTE_ARRAY') return addTextFaults(decodeByteArrays(body, encoding, maxValues, maxOutputBytes), type)
+  if (physical === 'BOOLEAN') return decodeFixed(decodeBooleans(body, encoding, maxValues), 1)
   const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : physicalTypeWidths[physical]
   switch (encoding) {
     case 'PLAIN':
       return decodeFixed(body, width)
     case 'BYTE_STREAM_SPLIT':
-      return decodeFixed(joinStreams(body, width), width)
+      return decodeFixed(decodeByteStreamSplit(body, width), width)
     case 'DELTA_BINARY_PACKED':
       if (physical === 'INT32')
-        return decodeFixed(bytesOf(unpackDeltas(body, maxBytes, (count) => new Int32Array(count)).values), width)
+        return decodeFixed(toBytes(decodeDeltas(body, maxValues, (count) => new Int32Array(count)).values), width)
       if (physical === 'INT64')
-        return decodeFixed(bytesOf(unpackDeltas(body, maxBytes, (count) => new BigInt64Array(count)).values), width)
+        return decodeFixed(toBytes(decodeDeltas(body, maxValues, (count) => new BigInt64Array(count)).values), width)
       break
     case 'DELTA_BYTE_ARRAY':
       if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-        const { bytes, lengths } = joinPrefixes(body, maxBytes, maxOutputBytes)
+        const { bytes, lengths } = decodeDeltaByteArrays(body, maxValues, maxOutputBytes)
         if (lengths.some((length) => length !== width))
           throw new RangeError('a value has another width than its column')
         return decodeFixed(bytes, width)
@@ -77,23 +76,24 @@ function decodeFixed(bytes: Uint8Array, width: number): FixedValues {
   return { count: Math.floor(bytes.length / width), bytes, view }
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | BigInt64Array) =>
+const toBytes = ({ buffer, byteOffset, byteLength }: Int32Array | BigInt64Array) =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
-function readBooleans(body: Uint8Array, encoding: Encoding, maxBytes: number): Uint8Array {
+function decodeBooleans(body: Uint8Array, encoding: Encoding, maxValues: number): Uint8Array {
   if (encoding === 'RLE') {
-    const bits = new Uint8Array(maxBytes)
+    const bits = new Uint8Array(maxValues)
     const end = 4 + new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(0, true)
-    new HybridReader(body, 4, end, 1).read(bits, maxBytes)
+    new HybridReader(body, 4, end, 1).read(bits, maxValues)
     return bits
   }
   if (encoding !== 'PLAIN') throw new RangeError(`booleans in encoding ${encoding}`)
-  const bits = new Uint8Array(Math.min(maxBytes, body.length * 8))
+  const bits = new Uint8Array(Math.min(maxValues, body.length * 8))
   for (let i = 0; i < bits.length; i++) bits[i] = (body[i >> 3]! >> (i & 7)) & 1
   return bits
 }
 
-function joinStreams(body: Uint8Array, width: number): Uint8Array {
+/** Decodes values that are stored as all first bytes, then all second bytes, and so on. */
+function decodeByteStreamSplit(body: Uint8Array, width: number): Uint8Array {
   const count = Math.floor(body.length / width)
   const bytes = new Uint8Array(count * width)
   for (let stream = 0; stream < width; stream++) {
@@ -102,33 +102,31 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
   return bytes
 }
 
-/**
- * Returns the values of a page's body as positions in its bytes. Reads at most `maxBytes` values. Throws RangeError if
- * the page is damaged.
- */
-function readByteArrays(body: Uint8Array, encoding: Encoding, maxBytes: number, maxOutputBytes: number): ByteValues {
-  if (encoding === 'PLAIN') return plainByteArrays(body, maxBytes)
-  if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, maxBytes, maxOutputBytes)
+/** Decodes values of variable length, at most `maxValues`. Throws RangeError if the page is damaged. */
+function decodeByteArrays(body: Uint8Array, encoding: Encoding, maxValues: number, maxOutputBytes: number): ByteValues {
+  if (encoding === 'PLAIN') return decodePlainByteArrays(body, maxValues)
+  if (encoding === 'DELTA_BYTE_ARRAY') return decodeDeltaByteArrays(body, maxValues, maxOutputBytes)
   if (encoding !== 'DELTA_LENGTH_BYTE_ARRAY') throw new RangeError(`values of BYTE_ARRAY in encoding ${encoding}`)
-  const { values, end } = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
-  const starts = new Uint32Array(values.length)
+  const { values: lengths, end } = decodeDeltas(body, maxValues, (count) => new Int32Array(count))
+  const starts = new Uint32Array(lengths.length)
   let position = end
-  for (let i = 0; i < values.length; i++) {
-    if (values[i]! < 0) throw new RangeError('a value of negative length')
+  for (let i = 0; i < lengths.length; i++) {
+    if (lengths[i]! < 0) throw new RangeError('a value of negative length')
     starts[i] = position
-    position += values[i]!
+    position += lengths[i]!
   }
   if (position > body.length) throw new RangeError('a value ends outside its page')
-  return { count: values.length, bytes: body, starts, lengths: new Uint32Array(values.buffer) }
+  return { count: lengths.length, bytes: body, starts, lengths: new Uint32Array(lengths.buffer) }
 }
 
-function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
-  // A value takes at least the four bytes of its length.
-  const maxValues = Math.min(maxBytes, bytes.length >> 2)
-  const starts = new Uint32Array(maxValues)
-  const lengths = new Uint32Array(maxValues)
+/** Decodes values that are preceded by their length, a little-endian 32-bit integer. */
+function decodePlainByteArrays(bytes: Uint8Array, maxValues: number): ByteValues {
+  // Every value needs at least the four bytes of its length.
+  const capacity = Math.min(maxValues, bytes.length >> 2)
+  const starts = new Uint32Array(capacity)
+  const lengths = new Uint32Array(capacity)
   let count = 0
-  for (let position = 0; count < maxValues && position + 4 <= bytes.length; count++) {
+  for (let position = 0; count < capacity && position + 4 <= bytes.length; count++) {
     const length =
       (bytes[position]! | (bytes[position + 1]! << 8) | (bytes[position + 2]! << 16) | (bytes[position + 3]! << 24)) >>>
       0
@@ -142,12 +140,12 @@ function plainByteArrays(bytes: Uint8Array, maxBytes: number): ByteValues {
 }
 
 /**
- * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the
- * lengths are summed up before any value is copied.
+ * Decodes values of which only the suffix is stored: each begins with a prefix of the previous value. A few bytes may
+ * expand to very many, so the lengths are summed up before any value is copied.
  */
-function joinPrefixes(body: Uint8Array, maxBytes: number, maxOutputBytes: number): ByteValues {
-  const prefixes = unpackDeltas(body, maxBytes, (count) => new Int32Array(count))
-  const suffixes = unpackDeltas(body.subarray(prefixes.end), maxBytes, (count) => new Int32Array(count))
+function decodeDeltaByteArrays(body: Uint8Array, maxValues: number, maxOutputBytes: number): ByteValues {
+  const prefixes = decodeDeltas(body, maxValues, (count) => new Int32Array(count))
+  const suffixes = decodeDeltas(body.subarray(prefixes.end), maxValues, (count) => new Int32Array(count))
   const count = prefixes.values.length
   if (suffixes.values.length !== count) throw new RangeError('prefixes and suffixes do not match')
   const lengths = new Uint32Array(count)
@@ -176,17 +174,17 @@ function joinPrefixes(body: Uint8Array, maxBytes: number, maxOutputBytes: number
   return { count, bytes, starts, lengths }
 }
 
-/** Reads all deltas at the start of a body. Returns them and the position where they end. */
-function unpackDeltas<T extends Int32Array | BigInt64Array>(
+/** Decodes the DELTA_BINARY_PACKED integers at the start of a body. Returns them and the position where they end. */
+function decodeDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
-  maxBytes: number,
+  maxValues: number,
   allocate: (count: number) => T,
 ) {
   const reader = { view: new DataView(body.buffer, body.byteOffset, body.byteLength), offset: 0 }
   const blockSize = readVarInt(reader)
   const miniblocks = readVarInt(reader)
   const count = readVarInt(reader)
-  if (!(blockSize > 0 && miniblocks > 0 && miniblocks <= blockSize && count >= 0 && count <= maxBytes)) {
+  if (!(blockSize > 0 && miniblocks > 0 && miniblocks <= blockSize && count >= 0 && count <= maxValues)) {
     throw new RangeError(`${count} deltas in blocks of ${blockSize}`)
   }
   if (blockSize > 1 << 20) throw new RangeError(`blocks of ${blockSize}`)
@@ -201,44 +199,56 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
   return { values, end: reader.offset }
 }
 
-/** Finds the values that are invalid for their type in the warehouse, and records the reasons. */
-function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
-  if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
+/**
+ * Adds to text and JSON the reasons why some values cannot be stored. Throws NotTextError for such a value if the
+ * column may be stored as hexadecimal instead.
+ */
+function addTextFaults(values: ByteValues, { format }: LeafType): ByteValues {
+  if (format.name !== 'text' && format.name !== 'json' && format.name !== 'text-or-hex') return values
   const { bytes, starts, lengths, count } = values
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let faults: Map<number, string> | undefined
   for (let i = 0; i < count; i++) {
     const start = starts[i]!
     const end = start + lengths[i]!
-    let highBits = 0
-    let zeroByteBits = 0
-    let position = start
-    for (; position + 4 <= end; position += 4) {
-      const word = view.getInt32(position)
-      highBits |= word
-      // Sets the highest bit of a byte if the byte is 0.
-      zeroByteBits |= (word - 0x01010101) & ~word
-    }
-    for (; position < end; position++) {
-      const byte = bytes[position]!
-      highBits |= byte
-      zeroByteBits |= (byte - 1) & ~byte
-    }
-    highBits &= 0x80808080
-    zeroByteBits &= 0x80808080
-    let fault: string | undefined
-    if (highBits !== 0 && !isUtf8(bytes.subarray(start, end))) fault = 'is not valid UTF-8'
-    else if (zeroByteBits !== 0) fault = 'holds a NUL character, which text in the warehouse cannot'
-    else if (reading.as === 'json') fault = jsonFault(bytes, start, end)
+    let fault = findTextFault(bytes, view, start, end)
+    if (fault === undefined && format.name === 'json') fault = findJsonFault(bytes, start, end)
     if (fault === undefined) continue
-    if (reading.as === 'text-or-hex') throw new NotText()
+    if (format.name === 'text-or-hex') throw new NotTextError()
     faults ??= new Map()
     faults.set(i, fault)
   }
   return faults ? { ...values, faults } : values
 }
 
-function jsonFault(bytes: Uint8Array, start: number, end: number): string | undefined {
+const highestBitOfEachByte = 0x80808080
+
+/**
+ * Returns why the warehouse cannot store bytes as text. `view` is a view of `bytes`, which reads four bytes at a time.
+ */
+function findTextFault(bytes: Uint8Array, view: DataView, start: number, end: number): string | undefined {
+  let nonAsciiBits = 0
+  let zeroByteBits = 0
+  let position = start
+  for (; position + 4 <= end; position += 4) {
+    const word = view.getInt32(position)
+    nonAsciiBits |= word
+    // Sets the highest bit of a byte if the byte is 0.
+    zeroByteBits |= (word - 0x01010101) & ~word
+  }
+  for (; position < end; position++) {
+    const byte = bytes[position]!
+    nonAsciiBits |= byte
+    zeroByteBits |= (byte - 1) & ~byte
+  }
+  const isAscii = (nonAsciiBits & highestBitOfEachByte) === 0
+  if (!isAscii && !isUtf8(bytes.subarray(start, end))) return 'is not valid UTF-8'
+  const hasZeroByte = (zeroByteBits & highestBitOfEachByte) !== 0
+  return hasZeroByte ? 'holds a NUL character, which text in the warehouse cannot' : undefined
+}
+
+/** Returns why the warehouse cannot store a JSON value. */
+function findJsonFault(bytes: Uint8Array, start: number, end: number): string | undefined {
   try {
     checkJson(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
     return undefined
@@ -258,5 +268,6 @@ export function freeValues(values: DecodedValues): void {
 
 /** Frees a buffer. Small buffers may share memory with others, so these are left to the garbage collector. */
 export function freeBuffer({ buffer, byteLength }: Uint8Array | Uint32Array): void {
-  if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+  if (byteLength > maxPooledBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength)
+    buffer.transfer(0)
 }

@@ -14,18 +14,18 @@ import {
   type StoredType,
 } from '@sluice/row-stream'
 import type { JobPort } from '../reader-thread-protocol.ts'
-import type { ParquetFile } from './footer.ts'
+import type { ParquetFile } from './parquet-file.ts'
 import type { ParquetLimits } from './limits.ts'
 import { FileProblem } from './file-problems.ts'
 import { type RowBatch, RowGroups } from './row-groups.ts'
 import { isFlat, type ParquetColumn } from './schema.ts'
 
 export interface ParquetResult {
-  /** The columns in which digits finer than a microsecond were truncated, with the number of such values. */
-  cuts: { label: string; values: number }[]
+  /** The columns with times that lost digits finer than a microsecond, and the number of such times. */
+  truncatedColumns: { label: string; valueCount: number }[]
 }
 
-/** Reads all rows and sends them in binary COPY format. */
+/** Reads all rows and sends them to the main thread in binary COPY format. */
 export async function encodeRows(
   file: ParquetFile,
   columns: readonly ParquetColumn[],
@@ -34,14 +34,14 @@ export async function encodeRows(
   port: JobPort,
 ): Promise<ParquetResult> {
   const pool = port.startPass(limits)
-  const maxTupleBytes = Math.max(limits.writtenFrom, file.size * limits.ratio)
+  const maxTupleBytes = Math.max(limits.ratioExemptEncodedBytes, file.size * limits.maxRatio)
   let tupleBytes = 0
-  const close: ChunkSink['close'] = (memory, length) => {
+  const closeChunk: ChunkSink['close'] = (memory, length) => {
     tupleBytes += length
     if (tupleBytes > maxTupleBytes)
       throw new FileProblem(
         'FILE_TOO_DENSE',
-        `grows to more than ${limits.ratio} times its size. The file may be malicious: check where it comes from.`,
+        `grows to more than ${limits.maxRatio} times its size. The file may be malicious: check where it comes from.`,
       )
     pool.close(memory, length)
   }
@@ -50,14 +50,16 @@ export async function encodeRows(
   const kinds = columns.map(({ node }) => (isFlat(node) ? node.leaf.type.kind : 'json'))
   const encoder = new TupleEncoder(
     kinds.map((kind, index) => ({ kind, dataType: types[index]! })),
-    { open: (atLeast) => pool.open(atLeast), close },
+    { open: (atLeast) => pool.open(atLeast), close: closeChunk },
   )
   let rowCount = 0
   for (const batch of groups.batches()) {
     rowCount += batch.rows
-    addFaultsOfLongRows(batch)
+    addFaultsForLongRows(batch)
     const rejectedRows: RejectedRow[] = []
-    for (const [from, to] of listValidRanges(batch, (row) => rejectedRows.push(rejectedRow(batch, row, columns)))) {
+    const reject = (row: number) => rejectedRows.push(describeRejectedRow(batch, row, columns))
+    for (const [from, to] of listValidRanges(batch, reject)) {
+      // The encoder pauses after each full chunk.
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
     if (rejectedRows.length > 0) await pool.reject(rejectedRows)
@@ -65,48 +67,50 @@ export async function encodeRows(
   }
   encoder.flush()
   port.progress({ bytesRead: file.size, bytesTotal: file.size, rowsRead: rowCount }, true)
-  const shortenedValueCounts = groups.cuts.map((values, index) => ({ label: columns[index]!.column.label, values }))
-  return { cuts: shortenedValueCounts.filter(({ values }) => values > 0) }
+  const truncatedValues = groups.truncatedValues.map((valueCount, index) => ({
+    label: columns[index]!.column.label,
+    valueCount,
+  }))
+  return { truncatedColumns: truncatedValues.filter(({ valueCount }) => valueCount > 0) }
 }
 
-/** Records a reason for each row that is too long or has a too long value. */
-function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
+/** Adds a fault for each row that is too long or has a value that is too long. */
+function addFaultsForLongRows({ rows, vectors, faults }: RowBatch): void {
   const textVectors = [...vectors.entries()].flatMap(([column, vector]) =>
     'data' in vector ? [{ column, vector }] : [],
   )
-  // No row is longer than all values of the batch together.
-  if (textVectors.reduce((sum, { vector }) => sum + vector.data.length, 0) <= maxValueBytes) return
+  const batchBytes = textVectors.reduce((sum, { vector }) => sum + vector.data.length, 0)
+  if (batchBytes <= maxValueBytes) return
   for (let row = 0; row < rows; row++) {
     let rowBytes = 0
     for (const { column, vector } of textVectors) {
       const length = vector.nulls[row] ? 0 : vector.lengths[row]!
       rowBytes += length
-      const reason = length > maxValueBytes ? valueTooLong : rowBytes > maxRowBytes ? rowTooLong : undefined
-      if (reason === undefined || faults.has(row)) continue
-      faults.set(row, { column, reason })
+      if (faults.has(row)) continue
+      if (length > maxValueBytes) faults.set(row, { column, reason: valueTooLong })
+      else if (rowBytes > maxRowBytes) faults.set(row, { column, reason: rowTooLong })
     }
   }
 }
 
-/** Yields the ranges of consecutive valid rows. */
+/** Yields the ranges of consecutive rows without faults. Calls `reject` for each row with a fault, in order. */
 function* listValidRanges(
   { rows, faults }: RowBatch,
   reject: (row: number) => void,
 ): Generator<[from: number, to: number]> {
   let from = 0
-  if (faults.size > 0) {
-    for (const row of [...faults.keys()].toSorted((a, b) => a - b)) {
-      reject(row)
-      if (row > from) yield [from, row]
-      from = row + 1
-    }
+  const rowsWithFaults = [...faults.keys()].toSorted((a, b) => a - b)
+  for (const row of rowsWithFaults) {
+    reject(row)
+    if (row > from) yield [from, row]
+    from = row + 1
   }
   if (from < rows) yield [from, rows]
 }
 
-/** Creates the report of a rejected row. A Parquet file has no lines, so the row number is reported as the line. */
-function rejectedRow(
-  { before: rowsBefore, vectors, faults }: RowBatch,
+/** Describes a row that has a fault. A Parquet file has no lines, so `line` is the number of the row. */
+function describeRejectedRow(
+  { rowsBefore, vectors, faults }: RowBatch,
   row: number,
   columns: readonly ParquetColumn[],
 ): RejectedRow {
@@ -122,15 +126,17 @@ function rejectedRow(
   }
 }
 
-/** Returns a value as text. For a number or time that did not fit, the value itself is lost; the reason contains it. */
+/** Returns a value of a rejected row as text. `isFaulty` means that this value is the reason of the rejection. */
 function formatRejectedValue(vector: ColumnVector, row: number, isFaulty: boolean): string {
   if (vector.nulls[row]) return 'null'
-  if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
+  if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${formatTextStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))
-  return isFaulty && vector.kind !== 'json' ? '?' : vectorText(vector, row)
+  // The vector cannot represent a number or time that is out of range. The reason of the rejection contains it.
+  const isValueLost = isFaulty && vector.kind !== 'json'
+  return isValueLost ? '?' : vectorText(vector, row)
 }
 
-function textStart({ data, starts }: BytesVector, row: number): string {
+function formatTextStart({ data, starts }: BytesVector, row: number): string {
   const start = starts[row]!
   return Buffer.from(data.subarray(start, start + maxRawBytes)).toString('utf8')
 }

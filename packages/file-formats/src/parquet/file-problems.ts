@@ -9,8 +9,8 @@ type FileProblemCode =
   | 'FILE_TOO_DENSE'
 
 /**
- * An error of the file, thrown where the file's display name is unknown. `message` is a clause that follows the file's
- * name.
+ * A problem of the file, thrown where its name is not known. `message` follows the name of the file in a sentence, for
+ * example "is encrypted."
  */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
@@ -21,12 +21,12 @@ export class FileProblem extends Error {
     this.code = code
   }
 
-  problem(fileName: string): SourceProblem {
+  toSourceProblem(fileName: string): SourceProblem {
     return new SourceProblem(this.code, `${fileName} ${this.message}`, { cause: this.cause })
   }
 }
 
-/** Returns the problem for a damaged file. `location` names the part that cannot be read. */
+/** Returns the problem for a damaged file. `location` names the part of the file that cannot be read. */
 export function damagedFileProblem(location: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileProblem(

@@ -9,41 +9,39 @@ import {
   type IntegerVector,
   type TimestampVector,
   timeText,
-  wholeOf,
+  integerOfHalves,
 } from '@sluice/row-stream'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import type { LeafReading, LeafType } from './schema.ts'
+import type { ValueFormat, LeafType } from './schema.ts'
 import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
 
-/** Receives notes about individual values while a vector is filled. */
-export interface ConversionNotes {
-  /** Called if the warehouse cannot store the value of a row. Contains the reason. */
-  fault(row: number, reason: string): void
-  /** Called if digits that the warehouse does not store were truncated. */
-  cut(): void
+/** Receives reports about individual values while a vector is filled. */
+export interface ConversionReporter {
+  /** The warehouse cannot store the value of the row. */
+  reportFault(row: number, reason: string): void
+  /** Digits of a value were cut off, because the warehouse does not store them. */
+  reportTruncation(): void
 }
 
 /**
- * Writes the values at indexes `places` to the first `count` rows of the vector. An index of -1 is a null, which the
- * vector has already marked.
+ * Writes values to the first `count` rows of a vector. `valueIndexes` has the index of each row's value in `values`, or
+ * -1 for a null, which the caller has already marked in the vector.
  */
 export type FillFunction = (
   values: DecodedValues,
-  places: Int32Array,
+  valueIndexes: Int32Array,
   count: number,
   vector: ColumnVector,
-  notes: ConversionNotes,
+  reporter: ConversionReporter,
 ) => void
 
-type FillFixed<V> = (values: FixedValues, position: number, vector: V, row: number, notes: ConversionNotes) => void
+/** Writes the value at byte `position` to one row of a vector. */
+type FillRow<V> = (values: FixedValues, position: number, vector: V, row: number, reporter: ConversionReporter) => void
 
-/**
- * Returns the function that converts the values of a leaf column to a vector of type `dataType`: the leaf's own type or
- * a wider one.
- */
+/** Returns the function that fills a vector of type `dataType`, which is the type of the leaf or a wider one. */
 export function createFillFunction(type: LeafType, dataType: DataType): FillFunction {
-  const { reading } = type
-  switch (reading.as) {
+  const { format } = type
+  switch (format.name) {
     case 'text':
     case 'json':
     case 'text-or-hex':
@@ -54,135 +52,154 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
     case 'time':
       return createTextFill(type)
     case 'decimal-bytes':
-      return fillDecimalBytes(type, reading.digits)
+      return createDecimalBytesFill(type, format.maxDigits)
     case 'decimal32':
+      return createFixedFill(4, createDecimalFill(format.name, format.maxDigits))
     case 'decimal64':
     case 'unsigned64':
-      return createFixedFill(reading.as === 'decimal32' ? 4 : 8, fillDecimal(reading.as, reading.digits))
-    default:
-      return createFixedFill(...chooseFixedFill(reading, dataType))
-  }
-}
-
-function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
-  return (values, valueIndexes, count, vector, notes) => {
-    for (let row = 0; row < count; row++) {
-      const offset = valueIndexes[row]!
-      if (offset >= 0) fillValue(values as FixedValues, offset * width, vector as V, row, notes)
+      return createFixedFill(8, createDecimalFill(format.name, format.maxDigits))
+    default: {
+      const { valueWidth, fillRow } = chooseFixedFill(format, dataType)
+      return createFixedFill(valueWidth, fillRow)
     }
   }
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs
-// it with
-type AnyFill = FillFixed<any>
-
-/** Returns the byte width of a stored value of fixed width, and the function that writes one such value to a vector. */
-function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, fillValue: AnyFill] {
-  switch (reading.as) {
-    case 'boolean':
-      return [1, ({ bytes }, position, vector: BooleanVector, row) => void (vector.bits[row] = bytes[position]!)]
-    case 'int32':
-      return [4, reading.to === undefined ? fillInt32 : fillNarrow(reading.from!, reading.to)]
-    case 'uint32':
-      return [4, fillUnsigned32]
-    case 'int64':
-      return [8, fillInt64]
-    case 'float':
-      return [
-        4,
-        ({ view }, position, vector: FloatingVector, row) =>
-          void (vector.values[row] = view.getFloat32(position, true)),
-      ]
-    case 'double':
-      return [
-        8,
-        ({ view }, position, vector: FloatingVector, row) =>
-          void (vector.values[row] = view.getFloat64(position, true)),
-      ]
-    case 'float16':
-      return [2, fillFloat16]
-    case 'date':
-      return [4, fillDate(dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ' ? endOfTimestampDays : endOfDates)]
-    case 'timestamp':
-      return [8, fillTimestamp(reading.perSecond)]
-    case 'int96':
-      return [12, fillInt96]
-    default:
-      throw new Error(`${reading.as} is not of fixed width`)
+function createFixedFill<V extends ColumnVector>(valueWidth: number, fillRow: FillRow<V>): FillFunction {
+  return (values, valueIndexes, count, vector, reporter) => {
+    for (let row = 0; row < count; row++) {
+      const valueIndex = valueIndexes[row]!
+      const isNull = valueIndex < 0
+      if (!isNull) fillRow(values as FixedValues, valueIndex * valueWidth, vector as V, row, reporter)
+    }
   }
 }
 
-const fillInt32: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+// oxlint-disable-next-line typescript/no-explicit-any -- schema.ts gives each value format its kind of vector
+type FillRowOfAnyVector = FillRow<any>
+
+/** Returns the width in bytes of a value of fixed width, and the function that writes one such value to a vector. */
+function chooseFixedFill(format: ValueFormat, dataType: DataType): { valueWidth: number; fillRow: FillRowOfAnyVector } {
+  switch (format.name) {
+    case 'boolean':
+      return { valueWidth: 1, fillRow: fillBoolean }
+    case 'int32':
+      return { valueWidth: 4, fillRow: fillInt32 }
+    case 'small-int':
+      return { valueWidth: 4, fillRow: createSmallIntFill(format.min, format.max) }
+    case 'uint32':
+      return { valueWidth: 4, fillRow: fillUnsigned32 }
+    case 'int64':
+      return { valueWidth: 8, fillRow: fillInt64 }
+    case 'float16':
+      return { valueWidth: 2, fillRow: fillFloat16 }
+    case 'float':
+      return { valueWidth: 4, fillRow: fillFloat }
+    case 'double':
+      return { valueWidth: 8, fillRow: fillDouble }
+    case 'date': {
+      const isStoredAsTimestamp = dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ'
+      return { valueWidth: 4, fillRow: createDateFill(isStoredAsTimestamp ? timestampEndDay : dateEndDay) }
+    }
+    case 'timestamp':
+      return { valueWidth: 8, fillRow: createTimestampFill(format.unitsPerSecond) }
+    case 'int96':
+      return { valueWidth: 12, fillRow: fillInt96 }
+    default:
+      throw new Error(`${format.name} is not of fixed width`)
+  }
+}
+
+const fillBoolean: FillRow<BooleanVector> = ({ bytes }, position, vector, row) => {
+  vector.bits[row] = bytes[position]!
+}
+
+const fillInt32: FillRow<IntegerVector> = ({ view }, position, vector, row) => {
   const value = view.getInt32(position, true)
   vector.low[row] = value
   vector.high[row] = value >> 31
 }
 
-const fillNarrow =
-  (from: number, to: number): FillFixed<IntegerVector> =>
-  ({ view }, position, vector, row, notes) => {
+const createSmallIntFill =
+  (min: number, max: number): FillRow<IntegerVector> =>
+  ({ view }, position, vector, row, reporter) => {
     const value = view.getInt32(position, true)
     vector.low[row] = value
     vector.high[row] = value >> 31
-    if (value < from || value > to) notes.fault(row, `is ${value}, but its column allows ${from} to ${to}`)
+    if (value < min || value > max) reporter.reportFault(row, `is ${value}, but its column allows ${min} to ${max}`)
   }
 
-const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+const fillUnsigned32: FillRow<IntegerVector> = ({ view }, position, vector, row) => {
   vector.low[row] = view.getInt32(position, true)
   vector.high[row] = 0
 }
 
-const fillInt64: FillFixed<IntegerVector> = ({ view }, position, vector, row) => {
+const fillInt64: FillRow<IntegerVector> = ({ view }, position, vector, row) => {
   vector.low[row] = view.getInt32(position, true)
   vector.high[row] = view.getInt32(position + 4, true)
 }
 
-const fillFloat16: FillFixed<FloatingVector> = ({ bytes }, position, vector, row) => {
+const fillFloat: FillRow<FloatingVector> = ({ view }, position, vector, row) => {
+  vector.values[row] = view.getFloat32(position, true)
+}
+
+const fillDouble: FillRow<FloatingVector> = ({ view }, position, vector, row) => {
+  vector.values[row] = view.getFloat64(position, true)
+}
+
+const fillFloat16: FillRow<FloatingVector> = ({ bytes }, position, vector, row) => {
   vector.values[row] = parseFloat16(bytes.subarray(position, position + 2))!
 }
 
-const fillDate =
-  (end: number): FillFixed<DateVector> =>
-  ({ view }, position, vector, row, notes) => {
+const createDateFill =
+  (endDay: number): FillRow<DateVector> =>
+  ({ view }, position, vector, row, reporter) => {
     const days = view.getInt32(position, true)
     vector.days[row] = days
-    if (days < firstDay || days >= end) notes.fault(row, outOfRange(days, 'days'))
+    if (days < minDay || days >= endDay) reporter.reportFault(row, describeOutOfRange(days, 'days'))
   }
 
 const unitNames = { 1_000: 'milliseconds', 1_000_000: 'microseconds', 1_000_000_000: 'nanoseconds' }
 
-const fillTimestamp =
-  (perSecond: keyof typeof unitNames): FillFixed<TimestampVector> =>
-  ({ view }, position, vector, row, notes) => {
+const createTimestampFill =
+  (unitsPerSecond: keyof typeof unitNames): FillRow<TimestampVector> =>
+  ({ view }, position, vector, row, reporter) => {
     const low = view.getInt32(position, true)
     const high = view.getInt32(position + 4, true)
-    if (!storeMoment(vector, row, low, high, perSecond)) {
-      notes.fault(row, outOfRange(view.getBigInt64(position, true), unitNames[perSecond]))
+    if (!storeTimestamp(vector, row, low, high, unitsPerSecond)) {
+      reporter.reportFault(row, describeOutOfRange(view.getBigInt64(position, true), unitNames[unitsPerSecond]))
     }
-    if (perSecond === 1_000_000_000 && isFiner(low, high)) notes.cut()
+    if (unitsPerSecond === 1_000_000_000 && hasSubMicrosecondDigits(low, high)) reporter.reportTruncation()
   }
 
-const fillInt96: FillFixed<TimestampVector> = ({ view }, position, vector, row, notes) => {
+const fillInt96: FillRow<TimestampVector> = ({ view }, position, vector, row, reporter) => {
   const low = view.getInt32(position, true)
   const high = view.getInt32(position + 4, true)
   const julianDay = view.getInt32(position + 8, true)
-  if (!storeJulian(vector, row, low, high, julianDay)) notes.fault(row, outOfRange(julianDay - 2_440_588, 'days'))
-  if (isFiner(low, high)) notes.cut()
+  if (!storeInt96Timestamp(vector, row, low, high, julianDay))
+    reporter.reportFault(row, describeOutOfRange(julianDay - unixJulianDay, 'days'))
+  if (hasSubMicrosecondDigits(low, high)) reporter.reportTruncation()
 }
 
-function fillDecimal(as: 'decimal32' | 'decimal64' | 'unsigned64', digits: number): FillFixed<DecimalVector> {
-  return ({ view }, position, vector, row, notes) => {
+function createDecimalFill(
+  storage: 'decimal32' | 'decimal64' | 'unsigned64',
+  maxDigits: number,
+): FillRow<DecimalVector> {
+  return ({ view }, position, vector, row, reporter) => {
     const low = view.getInt32(position, true)
-    const high = as === 'decimal32' ? low >> 31 : view.getInt32(position + 4, true)
-    const big = as === 'unsigned64' && high < 0 ? view.getBigUint64(position, true) : undefined
-    storeDecimal(vector, row, low, high, big, digits, notes)
+    const high = storage === 'decimal32' ? low >> 31 : view.getInt32(position + 4, true)
+    const exceedsInt64 = storage === 'unsigned64' && high < 0
+    const bigValue = exceedsInt64 ? view.getBigUint64(position, true) : undefined
+    storeDecimal(vector, row, low, high, bigValue, maxDigits, reporter)
   }
 }
 
-/** Reads big-endian two's complement integers of any width. Most such values are wide and contain small numbers. */
-function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFunction {
-  return (values, valueIndexes, count, vector, notes) => {
+/**
+ * Returns the function that stores big-endian two's complement integers of any width. Most such values are wide and
+ * contain small numbers, so a bigint is created only for a number that needs more than 64 bits.
+ */
+function createDecimalBytesFill({ physical, width }: LeafType, maxDigits: number): FillFunction {
+  return (values, valueIndexes, count, vector, reporter) => {
     const { bytes } = values
     const variableLengthValues = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
@@ -190,30 +207,33 @@ function fillDecimalBytes({ physical, width }: LeafType, digits: number): FillFu
       if (valueIndex < 0) continue
       const start = variableLengthValues ? variableLengthValues.starts[valueIndex]! : valueIndex * width
       const end = start + (variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width)
+      // -1 or 0: the bits that a wider two's complement integer repeats before its number.
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
       let firstSignificantByte = start
       while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
-      const fits64Bits =
-        end - firstSignificantByte < 8 ||
-        (end - firstSignificantByte === 8 && (bytes[firstSignificantByte]! >= 0x80 ? -1 : 0) === sign)
+      const significantBytes = end - firstSignificantByte
+      const signOfLast8Bytes = bytes[firstSignificantByte]! >= 0x80 ? -1 : 0
+      const fits64Bits = significantBytes < 8 || (significantBytes === 8 && signOfLast8Bytes === sign)
       let low = sign
       let high = sign
-      for (let position = fits64Bits ? firstSignificantByte : end; position < end; position++) {
-        high = (high << 8) | (low >>> 24)
-        low = (low << 8) | bytes[position]!
-      }
-      const bigValue = fits64Bits ? undefined : bigOf(bytes, start, end)
-      storeDecimal(vector as DecimalVector, row, low, high, bigValue, digits, notes)
+      let bigValue: bigint | undefined
+      if (fits64Bits) {
+        for (let position = firstSignificantByte; position < end; position++) {
+          high = (high << 8) | (low >>> 24)
+          low = (low << 8) | bytes[position]!
+        }
+      } else bigValue = readBigEndianInteger(bytes, start, end)
+      storeDecimal(vector as DecimalVector, row, low, high, bigValue, maxDigits, reporter)
     }
   }
 }
 
-function bigOf(bytes: Uint8Array, start: number, end: number): bigint {
+function readBigEndianInteger(bytes: Uint8Array, start: number, end: number): bigint {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('hex')
   return BigInt.asIntN((end - start) * 8, BigInt(`0x${hex}`))
 }
 
-const fillBytes: FillFunction = (values, valueIndexes, count, vector, notes) => {
+const fillBytes: FillFunction = (values, valueIndexes, count, vector, reporter) => {
   const { bytes, starts, lengths, faults } = values as ByteValues
   const bytesVector = vector as BytesVector
   bytesVector.data = bytes
@@ -226,13 +246,13 @@ const fillBytes: FillFunction = (values, valueIndexes, count, vector, notes) => 
   if (!faults) return
   for (let row = 0; row < count; row++) {
     const fault = faults.get(valueIndexes[row]!)
-    if (fault) notes.fault(row, fault)
+    if (fault) reporter.reportFault(row, fault)
   }
 }
 
 /**
- * Writes an unscaled integer to the vector. It is given as two 32-bit halves, or as `bigValue` if it does not fit
- * into them. Records a fault if the value has more than `maxDigits` digits.
+ * Writes an unscaled integer to the vector: the 32-bit halves `low` and `high`, or `bigValue` if it is defined. Reports
+ * a fault if the integer has more than `maxDigits` digits.
  */
 function storeDecimal(
   vector: DecimalVector,
@@ -241,7 +261,7 @@ function storeDecimal(
   high: number,
   bigValue: bigint | undefined,
   maxDigits: number,
-  notes: ConversionNotes,
+  reporter: ConversionReporter,
 ): void {
   vector.low[row] = low
   vector.high[row] = high
@@ -251,12 +271,12 @@ function storeDecimal(
   } else vector.big?.delete(row)
   // 64 bits represent at most 19 digits, so no check is needed.
   if (bigValue === undefined && maxDigits >= 19) return
-  const value = bigValue ?? wholeOf(low, high)
+  const value = bigValue ?? integerOfHalves(low, high)
   const hasTooManyDigits =
     typeof value === 'number' && maxDigits <= 15
       ? Math.abs(value) >= 10 ** maxDigits
       : toAbsoluteBigint(value) >= 10n ** BigInt(maxDigits)
-  if (hasTooManyDigits) notes.fault(row, `has more than the ${maxDigits} digits that its column allows`)
+  if (hasTooManyDigits) reporter.reportFault(row, `has more than the ${maxDigits} digits that its column allows`)
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {
@@ -264,20 +284,21 @@ function toAbsoluteBigint(value: number | bigint): bigint {
   return bigintValue < 0n ? -bigintValue : bigintValue
 }
 
-const nanosecondsOfDay = 86_400_000_000_000n
+const nanosecondsPerDay = 86_400_000_000_000n
 
-type RenderOne = (values: DecodedValues, offset: number, row: number, notes: ConversionNotes) => string
+type FormatValue = (values: DecodedValues, valueIndex: number, row: number, reporter: ConversionReporter) => string
 
-/** Returns the function that formats values for types that the warehouse stores as text. */
+/** Returns the function that fills a text vector with formatted values, for types that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
-  const formatValue = renderOne(type)
-  return (values, valueIndexes, count, vector, notes) => {
+  const formatValue = createValueFormatter(type)
+  return (values, valueIndexes, count, vector, reporter) => {
     const bytesVector = vector as BytesVector
     const texts: Buffer[] = []
     let totalBytes = 0
     for (let row = 0; row < count; row++) {
-      if (valueIndexes[row]! < 0) continue
-      const text = Buffer.from(formatValue(values, valueIndexes[row]!, row, notes), 'latin1')
+      const valueIndex = valueIndexes[row]!
+      if (valueIndex < 0) continue
+      const text = Buffer.from(formatValue(values, valueIndex, row, reporter), 'latin1')
       bytesVector.starts[row] = totalBytes
       bytesVector.lengths[row] = text.length
       totalBytes += text.length
@@ -288,32 +309,38 @@ function createTextFill(type: LeafType): FillFunction {
 }
 
 /** Returns the function that formats one value as text. */
-function renderOne({ physical, width, reading }: LeafType): RenderOne {
-  const hexOf = (values: DecodedValues, offset: number) => {
-    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[offset]! : offset * width
-    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[offset]! : width
+function createValueFormatter({ physical, width, format }: LeafType): FormatValue {
+  const formatHex = (values: DecodedValues, valueIndex: number) => {
+    const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[valueIndex]! : valueIndex * width
+    const length = physical === 'BYTE_ARRAY' ? (values as ByteValues).lengths[valueIndex]! : width
     return Buffer.from(values.bytes.buffer, values.bytes.byteOffset + start, length).toString('hex')
   }
-  switch (reading.as) {
+  switch (format.name) {
     case 'hex':
-      return (values, offset) => reading.prefix + hexOf(values, offset)
+      return (values, valueIndex) => format.prefix + formatHex(values, valueIndex)
     case 'uuid':
-      return (values, offset) => hexOf(values, offset).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return (values, valueIndex) => formatHex(values, valueIndex).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     case 'interval':
-      return (values, offset) => formatInterval((values as FixedValues).view, offset * 12)
+      return (values, valueIndex) => formatInterval((values as FixedValues).view, valueIndex * intervalBytes)
     case 'time':
-      return (values, offset, row, notes) => {
-        const { view } = values as FixedValues
-        const units = reading.wide ? view.getBigInt64(offset * 8, true) : BigInt(view.getInt32(offset * 4, true))
-        const totalNanoseconds = units * BigInt(reading.nanoseconds)
-        if (totalNanoseconds >= 0n && totalNanoseconds < nanosecondsOfDay) return timeText(Number(totalNanoseconds))
-        notes.fault(row, 'is not a time of day')
-        return ''
-      }
+      return createTimeFormatter(format)
     default:
-      throw new Error(`${reading.as} is not rendered`)
+      throw new Error(`${format.name} is not stored as text`)
   }
 }
+
+function createTimeFormatter({ nanosecondsPerUnit, is64Bit }: ValueFormat & { name: 'time' }): FormatValue {
+  return (values, valueIndex, row, reporter) => {
+    const { view } = values as FixedValues
+    const units = is64Bit ? view.getBigInt64(valueIndex * 8, true) : BigInt(view.getInt32(valueIndex * 4, true))
+    const nanoseconds = units * BigInt(nanosecondsPerUnit)
+    if (nanoseconds >= 0n && nanoseconds < nanosecondsPerDay) return timeText(Number(nanoseconds))
+    reporter.reportFault(row, 'is not a time of day')
+    return ''
+  }
+}
+
+const intervalBytes = 12
 
 /** Formats months, days and milliseconds as an ISO 8601 duration. */
 function formatInterval(view: DataView, position: number): string {
@@ -321,72 +348,85 @@ function formatInterval(view: DataView, position: number): string {
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }
 
-/** A 64-bit integer as two halves, which can be read without allocating an object. */
+/** 64-bit integers as two halves each, which can be read without allocating a bigint. */
 interface Int64Halves {
   low: Int32Array
   high: Int32Array
 }
 
-const two32 = 4294967296
-/**
- * 24 November 4714 BC, the start of PostgreSQL's calendar, in microseconds since 1970. The calendar's end is beyond the
- * range of 64-bit microseconds.
- */
-const firstMicrosecond = -210_866_803_200_000_000
-const microsecondsOfDay = 86_400_000_000
+const twoPow32 = 2 ** 32
+const microsecondsPerDay = 86_400_000_000
+/** The Julian day number of 1 January 1970. */
 const unixJulianDay = 2_440_588
-export const firstDay = -unixJulianDay
-const endOfDates = 2_145_042_906
-const endOfTimestampDays = 106_762_940
+/** 24 November 4714 BC, the first day of PostgreSQL's calendar, in days since 1970. */
+export const minDay = -unixJulianDay
+/** The first timestamp of PostgreSQL's calendar. Its last timestamp is beyond the range of 64-bit microseconds. */
+const minTimestampMicroseconds = -210_866_803_200_000_000
+/** The days, counted since 1970, from which on PostgreSQL cannot store a date or a timestamp. */
+const dateEndDay = 2_145_042_906
+const timestampEndDay = 106_762_940
 
-const outOfRange = (value: number | bigint, unit: string) =>
+const describeOutOfRange = (value: number | bigint, unit: string) =>
   `is ${value} ${unit} from 1970, which is outside the warehouse’s calendar`
 
-function storeWhole(halves: Int64Halves, row: number, value: number): void {
-  const high = Math.floor(value / two32)
+function storeExactNumber(halves: Int64Halves, row: number, value: number): void {
+  const high = Math.floor(value / twoPow32)
   halves.high[row] = high
-  halves.low[row] = value - high * two32
+  halves.low[row] = value - high * twoPow32
 }
 
-function storeBig(halves: Int64Halves, row: number, value: bigint): boolean {
-  if (value >= 2n ** 63n || value < BigInt(firstMicrosecond)) return false
+/**
+ * Stores microseconds since 1970. Returns false, without storing them, if PostgreSQL's calendar does not include them.
+ */
+function storeBigint(halves: Int64Halves, row: number, value: bigint): boolean {
+  if (value >= 2n ** 63n || value < BigInt(minTimestampMicroseconds)) return false
   halves.high[row] = Number(value >> 32n)
   halves.low[row] = Number(BigInt.asIntN(32, value))
   return true
 }
 
-/** Converts units since 1970 to microseconds. Returns false if PostgreSQL cannot store the timestamp. */
-function storeMoment(halves: Int64Halves, row: number, low: number, high: number, perSecond: number): boolean {
-  if (perSecond === 1_000_000_000) {
+/**
+ * Converts units since 1970 to microseconds and stores them. Returns false if PostgreSQL's calendar does not include
+ * the timestamp.
+ */
+function storeTimestamp(halves: Int64Halves, row: number, low: number, high: number, unitsPerSecond: number): boolean {
+  if (unitsPerSecond === 1_000_000_000) {
     // Computes (high × 2^32 + low) / 1000, rounded down, with numbers that stay exact.
     const quotient = Math.floor(high / 1000)
     halves.high[row] = quotient
-    halves.low[row] = Math.floor(((high - quotient * 1000) * two32 + (low >>> 0)) / 1000)
+    halves.low[row] = Math.floor(((high - quotient * 1000) * twoPow32 + (low >>> 0)) / 1000)
     return true
   }
-  if (perSecond === 1_000_000) {
+  if (unitsPerSecond === 1_000_000) {
     halves.high[row] = high
     halves.low[row] = low
-    return high * two32 + (low >>> 0) >= firstMicrosecond
+    return high * twoPow32 + (low >>> 0) >= minTimestampMicroseconds
   }
-  const milliseconds = high * two32 + (low >>> 0)
+  const milliseconds = high * twoPow32 + (low >>> 0)
   // A double represents microseconds exactly up to 2^53, which are 285 years.
-  if (milliseconds > -9e12 && milliseconds < 9e12) storeWhole(halves, row, milliseconds * 1000)
-  else return storeBig(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
+  if (milliseconds <= -9e12 || milliseconds >= 9e12) {
+    return storeBigint(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
+  }
+  storeExactNumber(halves, row, milliseconds * 1000)
   return true
 }
 
-/** True if the nanoseconds are not a whole number of microseconds. */
-function isFiner(low: number, high: number): boolean {
+/** True if the nanoseconds are not a multiple of a microsecond. */
+function hasSubMicrosecondDigits(low: number, high: number): boolean {
   const remainder = high - Math.floor(high / 1000) * 1000
-  return (remainder * two32 + (low >>> 0)) % 1000 !== 0
+  return (remainder * twoPow32 + (low >>> 0)) % 1000 !== 0
 }
 
-/** Converts a timestamp of Impala, which consists of the nanoseconds of the day and the Julian day. */
-function storeJulian(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
-  const ofDay = Math.floor((high * two32 + (low >>> 0)) / 1000)
+/**
+ * Stores a timestamp of type INT96: `low` and `high` are the halves of the nanoseconds since midnight. Returns false if
+ * PostgreSQL's calendar does not include the timestamp.
+ */
+function storeInt96Timestamp(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
+  const microsecondsOfDay = Math.floor((high * twoPow32 + (low >>> 0)) / 1000)
   const days = julianDay - unixJulianDay
-  if (days > -100_000 && days < 100_000 && ofDay < 1e12) storeWhole(halves, row, days * microsecondsOfDay + ofDay)
-  else return storeBig(halves, row, BigInt(days) * BigInt(microsecondsOfDay) + BigInt(ofDay))
+  // Within these limits, a double represents the sum exactly.
+  const isExact = days > -100_000 && days < 100_000 && microsecondsOfDay < 1e12
+  if (!isExact) return storeBigint(halves, row, BigInt(days) * BigInt(microsecondsPerDay) + BigInt(microsecondsOfDay))
+  storeExactNumber(halves, row, days * microsecondsPerDay + microsecondsOfDay)
   return true
 }

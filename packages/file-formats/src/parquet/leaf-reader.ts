@@ -3,30 +3,29 @@ import { type ColumnVector, emptyVector } from '@sluice/row-stream'
 import type { ColumnMetaData } from 'hyparquet'
 import type { MemoryBudget, ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
-import { type ConversionNotes, createFillFunction, type FillFunction } from './fill-vector.ts'
-import type { ParquetFile } from './footer.ts'
+import { type ConversionReporter, createFillFunction, type FillFunction } from './fill-vector.ts'
+import type { ParquetFile } from './parquet-file.ts'
 import { HybridReader } from './rle-hybrid.ts'
-import { type DataPage, PageReader } from './pages.ts'
+import { type DataPage, PageReader } from './page-reader.ts'
 import type { SchemaLeaf } from './schema.ts'
-import { type DecodedValues, freeValues, freeBuffer, NotText, readValues } from './decode-values.ts'
+import { type DecodedValues, freeValues, freeBuffer, NotTextError, decodeValues } from './decode-values.ts'
 
 const noBytes = new Uint8Array(0)
 
 /**
- * Reads the values of one leaf column, batch by batch, over all row groups. Holds at most one page and one dictionary
- * in memory, so a row group may have any size. Errors that the bytes cause are thrown as FileProblem with the column's
- * name.
+ * Reads the values of one leaf column, batch by batch, through all row groups. At most one page and one dictionary are
+ * in memory, so a row group may have any size. Throws FileProblem with the name of the column if its bytes are damaged.
  */
-export class LeafReader implements ConversionNotes {
+export class LeafReader implements ConversionReporter {
   readonly leaf: SchemaLeaf
-  /** The entries filled last. In a flat column, an entry is a row; in a list, a row has several entries. */
+  /** The entries of the last `fill`. An entry of a flat column is a row; in a list, a row has several entries. */
   readonly vector: ColumnVector
   readonly definitions: Uint8Array
   readonly repetitions: Uint8Array
   /** For each entry of the last `fill` that the warehouse cannot store: its index and the reason. */
   readonly faults = new Map<number, string>()
-  /** The number of values that lost digits until now. */
-  cuts = 0
+  /** The number of values until now that lost digits. */
+  truncatedValues = 0
   readonly #valueIndexes: Int32Array
   readonly #file: ParquetFile
   readonly #budget: MemoryBudget
@@ -36,20 +35,21 @@ export class LeafReader implements ConversionNotes {
   #dictionary: DecodedValues | undefined
   #values: DecodedValues | undefined
   #page: DataPage | undefined
-  /** The page's dictionary indexes, if the page is dictionary-encoded. */
-  #indices: HybridReader | undefined
-  #held = 0
-  #next = 0
+  /** The dictionary indexes of the page, if it is dictionary-encoded. */
+  #dictionaryIndexes: HybridReader | undefined
+  #reservedBytes = 0
+  /** The index of the next value in `#values`, if the page is not dictionary-encoded. */
+  #nextValueIndex = 0
   #leftInPage = 0
   #leftInChunk = 0
 
   constructor(file: ParquetFile, leaf: SchemaLeaf, dataType: DataType, budget: MemoryBudget, limits: ParquetLimits) {
     const { kind, scale } = leaf.type
     this.leaf = leaf
-    this.vector = emptyVector(kind, limits.batchRows, scale)
-    this.definitions = new Uint8Array(limits.batchRows)
-    this.repetitions = new Uint8Array(limits.batchRows)
-    this.#valueIndexes = new Int32Array(limits.batchRows)
+    this.vector = emptyVector(kind, limits.maxBatchRows, scale)
+    this.definitions = new Uint8Array(limits.maxBatchRows)
+    this.repetitions = new Uint8Array(limits.maxBatchRows)
+    this.#valueIndexes = new Int32Array(limits.maxBatchRows)
     this.#file = file
     this.#budget = budget
     this.#limits = limits
@@ -58,15 +58,15 @@ export class LeafReader implements ConversionNotes {
 
   /** Starts reading the leaf's column chunk of the next row group. */
   open(chunk: ColumnMetaData): void {
-    this.#guard(() => {
+    this.#runDecoder(() => {
       if (chunk.type !== this.leaf.type.physical) throw new RangeError('it has another type than the schema says')
       this.#pages = new PageReader(this.#file, chunk, this.leaf, this.#budget)
     })
-    this.#drop()
+    this.#releasePage()
     if (this.#dictionary) freeValues(this.#dictionary)
     this.#dictionary = undefined
-    this.#budget.hold(-this.#held)
-    this.#held = 0
+    this.#budget.release(this.#reservedBytes)
+    this.#reservedBytes = 0
     this.#leftInPage = 0
     this.#leftInChunk = Number(chunk.num_values)
   }
@@ -75,54 +75,59 @@ export class LeafReader implements ConversionNotes {
     return this.#pages?.bytesRead ?? 0
   }
 
-  /** Returns the number of entries that can be filled without reading another page, or 0 at the end of the chunk. */
+  /**
+   * Returns the number of entries that the current page still has, or 0 at the end of the chunk. If the current page is
+   * used up, opens the next one.
+   */
   available(): number {
-    if (this.#leftInPage === 0 && this.#leftInChunk > 0) this.#guard(() => this.#nextPage())
+    if (this.#leftInPage === 0 && this.#leftInChunk > 0) this.#runDecoder(() => this.#openNextPage())
     return this.#leftInPage
   }
 
   /** Fills the next entries. `count` must not exceed `available()`. */
   fill(count: number): void {
     this.faults.clear()
-    this.#guard(() => this.#fillFrom(this.#page!, count))
+    this.#runDecoder(() => this.#fillFrom(this.#page!, count))
     this.#leftInPage -= count
     this.#leftInChunk -= count
   }
 
-  fault(row: number, reason: string): void {
+  reportFault(row: number, reason: string): void {
     this.faults.set(row, reason)
   }
 
-  cut(): void {
-    this.cuts++
+  reportTruncation(): void {
+    this.truncatedValues++
   }
 
-  /** Opens the next page with entries, with its values or the indexes of its values in the dictionary. */
-  #nextPage(): void {
-    this.#drop()
+  /** Opens the next page that has entries: decodes its values, or its dictionary indexes. */
+  #openNextPage(): void {
+    this.#releasePage()
     do {
-      this.#page = this.#pages!.next(({ values, body }) => {
-        this.#dictionary = readValues(body, 'PLAIN', values, this.leaf.type, this.#limits.pageBytes)
-        this.#hold(body.length)
+      this.#page = this.#pages!.next(({ valueCount, body }) => {
+        this.#dictionary = decodeValues(body, 'PLAIN', valueCount, this.leaf.type, this.#limits.maxPageBytes)
+        this.#reserve(body.length)
       })
       if (!this.#page) throw new RangeError('values are missing')
     } while (this.#page.entries === 0)
-    const { entries, encoding, body, values } = this.#page
+    const { entries, encoding, body, valueCount } = this.#page
     if (entries > this.#leftInChunk) throw new RangeError('there are more values than announced')
-    this.#hold(body.length)
+    this.#reserve(body.length)
     this.#leftInPage = entries
-    this.#next = 0
-    if (encoding !== 'RLE_DICTIONARY' && encoding !== 'PLAIN_DICTIONARY') {
-      this.#values = readValues(body, encoding, values ?? entries, this.leaf.type, this.#limits.pageBytes)
+    this.#nextValueIndex = 0
+    const usesDictionary = encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY'
+    if (!usesDictionary) {
+      this.#values = decodeValues(body, encoding, valueCount ?? entries, this.leaf.type, this.#limits.maxPageBytes)
       return
     }
     if (body.length === 0) return
     if (!this.#dictionary) throw new RangeError('a dictionary is missing')
     this.#values = this.#dictionary
-    this.#indices = new HybridReader(body, 1, body.length, body[0]!)
+    const bitsPerIndex = body[0]!
+    this.#dictionaryIndexes = new HybridReader(body, 1, body.length, bitsPerIndex)
   }
 
-  /** Reads the levels and values of the next `count` entries of a page into the vector. */
+  /** Reads the levels and values of the next `count` entries of a page. */
   #fillFrom(page: DataPage, count: number): void {
     const { maxDefinition } = this.leaf
     const { nulls } = this.vector
@@ -144,48 +149,56 @@ export class LeafReader implements ConversionNotes {
     else if ('data' in this.vector) this.vector.data = noBytes
   }
 
-  /** Computes, for each entry, the index of its value among the values of the page or dictionary. */
-  #findValueIndexes(count: number, valuesInPage: number): void {
+  /**
+   * Determines the index of each entry's value in `#values`, or -1 for a null. `count` entries have `presentCount`
+   * values.
+   */
+  #findValueIndexes(count: number, presentCount: number): void {
     const valueIndexes = this.#valueIndexes
     const { nulls } = this.vector
     const valueCount = this.#values?.count ?? 0
-    if (this.#indices) {
-      this.#indices.read(valueIndexes, valuesInPage)
-      // An index beyond 2^31 appears as negative.
-      for (let i = 0; i < valuesInPage; i++)
-        if (valueIndexes[i]! >>> 0 >= valueCount) throw new RangeError('a value is not in the dictionary')
-      // Moves the present values to their entries in reverse order, which needs no second array.
-      for (let i = count - 1, from = valuesInPage - 1; i >= 0 && from < i; i--)
+    if (this.#dictionaryIndexes) {
+      this.#dictionaryIndexes.read(valueIndexes, presentCount)
+      for (let i = 0; i < presentCount; i++) {
+        // An index of 2^31 or more was read as a negative number.
+        const unsignedIndex = valueIndexes[i]! >>> 0
+        if (unsignedIndex >= valueCount) throw new RangeError('a value is not in the dictionary')
+      }
+      // The indexes are at the start of the array. Moves each to its entry, from the last to the first, so that none is
+      // overwritten before it is moved.
+      for (let i = count - 1, from = presentCount - 1; i >= 0 && from < i; i--)
         valueIndexes[i] = nulls[i] ? -1 : valueIndexes[from--]!
       return
     }
-    if (this.#next + valuesInPage > valueCount) throw new RangeError('values are missing')
-    let nextValue = this.#next
-    for (let i = 0; i < count; i++) valueIndexes[i] = nulls[i] ? -1 : nextValue++
-    this.#next = nextValue
+    if (this.#nextValueIndex + presentCount > valueCount) throw new RangeError('values are missing')
+    let nextValueIndex = this.#nextValueIndex
+    for (let i = 0; i < count; i++) valueIndexes[i] = nulls[i] ? -1 : nextValueIndex++
+    this.#nextValueIndex = nextValueIndex
   }
 
-  #hold(bytes: number): void {
-    this.#held += bytes
-    this.#budget.hold(bytes)
+  #reserve(bytes: number): void {
+    this.#reservedBytes += bytes
+    this.#budget.reserve(bytes)
   }
 
-  #drop(): void {
+  /** Frees the current page. Keeps the dictionary, which the next pages of the chunk need too. */
+  #releasePage(): void {
     if (this.#values && this.#values !== this.#dictionary) freeValues(this.#values)
     if (this.#page) freeBuffer(this.#page.memory)
     this.#page = undefined
     this.#values = undefined
-    this.#indices = undefined
+    this.#dictionaryIndexes = undefined
     const dictionaryBytes = this.#dictionary?.bytes.length ?? 0
-    this.#budget.hold(dictionaryBytes - this.#held)
-    this.#held = dictionaryBytes
+    this.#budget.release(this.#reservedBytes - dictionaryBytes)
+    this.#reservedBytes = dictionaryBytes
   }
 
-  #guard(run: () => void): void {
+  /** Calls `decode`. Rethrows any error of the decoders as FileProblem, because damaged bytes may cause any error. */
+  #runDecoder(decode: () => void): void {
     try {
-      run()
+      decode()
     } catch (error) {
-      if (error instanceof FileProblem || error instanceof NotText) throw error
+      if (error instanceof FileProblem || error instanceof NotTextError) throw error
       throw damagedFileProblem(`column "${this.leaf.path}"`, error)
     }
   }

@@ -10,49 +10,57 @@ import type { ColumnMetaData } from 'hyparquet'
 import { damagedFileProblem } from './file-problems.ts'
 import type { LeafReader } from './leaf-reader.ts'
 import type { MemoryBudget, ParquetLimits } from './limits.ts'
-import { elementOf, type SchemaLeaf, type SchemaNode } from './schema.ts'
+import { findListElement, type SchemaLeaf, type SchemaNode } from './schema.ts'
 
-/** A position in one leaf of a nested column. Moves over the entries of its reader one by one. */
+/**
+ * Moves over the entries of one leaf of a nested column. Fills the reader with its next batch when a batch is used up.
+ */
 class LeafCursor {
   readonly reader: LeafReader
-  readonly #batch: number
-  #at = 0
-  #count = 0
+  readonly #maxBatchEntries: number
+  /** The index of the current entry in the batch. */
+  #index = 0
+  #batchEntries = 0
 
-  constructor(reader: LeafReader, batch: number) {
+  constructor(reader: LeafReader, maxBatchEntries: number) {
     this.reader = reader
-    this.#batch = batch
+    this.#maxBatchEntries = maxBatchEntries
   }
 
-  get ended(): boolean {
-    return this.#at === this.#count && this.#refill() === 0
+  /** True if the row group has no more entries. */
+  isAtEnd(): boolean {
+    return this.#index === this.#batchEntries && this.#fillNextBatch() === 0
   }
 
-  get definition(): number {
-    if (this.ended) throw new RangeError('values are missing')
-    return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#at]!
+  definitionLevel(): number {
+    if (this.isAtEnd()) throw new RangeError('values are missing')
+    return this.reader.leaf.maxDefinition === 0 ? 0 : this.reader.definitions[this.#index]!
   }
 
-  /** The level of the list that continues at this entry. 0 starts a new row; the end of the data counts as 0 too. */
-  get repetition(): number {
-    return this.ended || this.reader.leaf.maxRepetition === 0 ? 0 : this.reader.repetitions[this.#at]!
+  /**
+   * Returns the level of the list that continues at this entry. Returns 0 if a new row starts here or the data ends.
+   */
+  repetitionLevel(): number {
+    if (this.isAtEnd() || this.reader.leaf.maxRepetition === 0) return 0
+    return this.reader.repetitions[this.#index]!
   }
 
-  take(): number {
-    return this.#at++
+  /** Moves to the next entry. Returns the index of the previous one in the reader's vector. */
+  advance(): number {
+    return this.#index++
   }
 
   open(chunk: ColumnMetaData): void {
     this.reader.open(chunk)
-    this.#at = 0
-    this.#count = 0
+    this.#index = 0
+    this.#batchEntries = 0
   }
 
-  #refill(): number {
-    this.#count = Math.min(this.reader.available(), this.#batch)
-    this.#at = 0
-    if (this.#count > 0) this.reader.fill(this.#count)
-    return this.#count
+  #fillNextBatch(): number {
+    this.#batchEntries = Math.min(this.reader.available(), this.#maxBatchEntries)
+    this.#index = 0
+    if (this.#batchEntries > 0) this.reader.fill(this.#batchEntries)
+    return this.#batchEntries
   }
 }
 
@@ -66,14 +74,15 @@ export class NestedColumn {
   readonly #node: SchemaNode
   readonly #cursors: Map<SchemaLeaf, LeafCursor>
   readonly #budget: MemoryBudget
-  #fault: string | undefined
-  #length = 0
+  /** The first fault in the current row, and the bytes of its texts until now. */
+  #rowFault: string | undefined
+  #rowTextBytes = 0
 
-  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: MemoryBudget, { batchRows }: ParquetLimits) {
+  constructor(node: SchemaNode, readers: readonly LeafReader[], budget: MemoryBudget, { maxBatchRows }: ParquetLimits) {
     this.#node = node
     this.#budget = budget
-    this.vector = emptyVector('json', batchRows) as BytesVector
-    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new LeafCursor(reader, batchRows)]))
+    this.vector = emptyVector('json', maxBatchRows) as BytesVector
+    this.#cursors = new Map(readers.map((reader) => [reader.leaf, new LeafCursor(reader, maxBatchRows)]))
   }
 
   get readers(): LeafReader[] {
@@ -90,10 +99,10 @@ export class NestedColumn {
     const texts: Buffer[] = []
     let totalBytes = 0
     this.faults.clear()
-    this.#budget.hold(-this.vector.data.length)
+    this.#budget.release(this.vector.data.length)
     for (let row = 0; row < rows; row++) {
-      const text = Buffer.from(this.#row(row))
-      this.#budget.hold(text.length)
+      const text = Buffer.from(this.#assembleRow(row))
+      this.#budget.reserve(text.length)
       nulls[row] = text.length === 4 && text.toString('latin1') === 'null' ? 1 : 0
       starts[row] = totalBytes
       lengths[row] = text.length
@@ -105,25 +114,27 @@ export class NestedColumn {
 
   /** Throws unless every leaf is at its end, as it must be after the last row of a row group. */
   assertEnded(): void {
-    for (const { ended, reader } of this.#cursors.values()) {
-      if (!ended)
-        throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
+    for (const cursor of this.#cursors.values()) {
+      if (cursor.isAtEnd()) continue
+      const { path } = cursor.reader.leaf
+      throw damagedFileProblem(`column "${path}"`, new RangeError('there are more values than rows'))
     }
   }
 
-  #row(row: number): string {
-    this.#fault = undefined
-    this.#length = 0
+  /** Returns the value of a row as JSON. Records a fault if it cannot be stored. */
+  #assembleRow(row: number): string {
+    this.#rowFault = undefined
+    this.#rowTextBytes = 0
     try {
       for (const leaf of this.#node.leaves) {
-        if (this.#cursors.get(leaf)!.repetition !== 0) throw new RangeError('a row begins inside a list')
+        if (this.#cursors.get(leaf)!.repetitionLevel() !== 0) throw new RangeError('a row begins inside a list')
       }
-      const text = this.#any(this.#node)
-      if (this.#length > maxValueBytes || text.length > maxValueBytes) {
+      const text = this.#assembleNode(this.#node)
+      if (this.#rowTextBytes > maxValueBytes || text.length > maxValueBytes) {
         this.faults.set(row, valueTooLong)
         return 'null'
       }
-      if (this.#fault !== undefined) this.faults.set(row, this.#fault)
+      if (this.#rowFault !== undefined) this.faults.set(row, this.#rowFault)
       return text
     } catch (error) {
       if (error instanceof RangeError) throw damagedFileProblem(`column "${this.#node.name}"`, error)
@@ -131,93 +142,111 @@ export class NestedColumn {
     }
   }
 
-  #any(node: SchemaNode): string {
-    if (node.repeated) return this.#list(node, () => this.#present(node))
-    return this.#single(node)
+  /** Returns the next value of a node as JSON: a list if the node is repeated. */
+  #assembleNode(node: SchemaNode): string {
+    if (node.isRepeated) return this.#assembleList(node, () => this.#assemblePresent(node))
+    return this.#assembleSingle(node)
   }
 
-  #single(node: SchemaNode): string {
-    if (node.optional && this.#first(node).definition < node.definition) return this.#absent(node, 'null')
-    return this.#present(node)
+  /** Returns the next value of a node that is not repeated, or `null` if it is absent. */
+  #assembleSingle(node: SchemaNode): string {
+    if (node.isOptional && this.#isAbsent(node)) {
+      this.#skipAbsent(node)
+      return 'null'
+    }
+    return this.#assemblePresent(node)
   }
 
-  #present(node: SchemaNode): string {
+  #assemblePresent(node: SchemaNode): string {
     switch (node.shape) {
       case 'leaf':
-        return this.#value(node.leaf!)
+        return this.#assembleLeaf(node.leaf!)
       case 'list': {
-        const { repeated, element } = elementOf(node)
-        return this.#list(repeated, () => (element ? this.#single(element) : this.#present(repeated)))
+        const { repeated, element } = findListElement(node)
+        return this.#assembleList(repeated, () => {
+          return element ? this.#assembleSingle(element) : this.#assemblePresent(repeated)
+        })
       }
       case 'map':
-        return this.#map(node.children[0]!)
+        return this.#assembleMap(node.children[0]!)
       case 'group': {
-        const members = node.children.map((child) => `${JSON.stringify(child.name)}:${this.#any(child)}`)
+        const members = node.children.map((child) => `${JSON.stringify(child.name)}:${this.#assembleNode(child)}`)
         return `{${members.join(',')}}`
       }
     }
   }
 
-  #list(repeated: SchemaNode, element: () => string): string {
-    return `[${this.#elements(repeated, element).join(',')}]`
+  #assembleList(repeated: SchemaNode, assembleElement: () => string): string {
+    return `[${this.#assembleElements(repeated, assembleElement).join(',')}]`
   }
 
-  #elements<T>(repeated: SchemaNode, element: () => T): T[] {
-    const first = this.#first(repeated)
-    if (first.definition < repeated.definition) {
-      this.#absent(repeated, '')
+  /** Calls `assembleElement` for each element of a repeated node. */
+  #assembleElements<T>(repeated: SchemaNode, assembleElement: () => T): T[] {
+    if (this.#isAbsent(repeated)) {
+      this.#skipAbsent(repeated)
       return []
     }
-    const elements = [element()]
-    while (first.repetition === repeated.repetition) elements.push(element())
+    const elements = [assembleElement()]
+    const firstCursor = this.#firstCursor(repeated)
+    while (firstCursor.repetitionLevel() === repeated.repetitionLevel) elements.push(assembleElement())
     return elements
   }
 
   /**
-   * Returns a map as a JSON object if its keys are single values, otherwise as pairs of key and value. Of duplicate
-   * keys, the last value counts.
+   * Returns a map as a JSON object. If a key is null or nested, returns a list of objects with key and value
+   * instead. Of duplicate keys, the last value counts.
    */
-  #map(entry: SchemaNode): string {
-    const [key, value] = entry.children
-    const pairs = this.#elements(entry, () => [this.#any(key!), value ? this.#any(value) : 'null'] as const)
-    if (key!.leaf && pairs.every(([name]) => name !== 'null')) {
-      return `{${pairs.map(([name, text]) => `${name.startsWith('"') ? name : JSON.stringify(name)}:${text}`).join(',')}}`
-    }
-    return `[${pairs.map(([name, text]) => `{"key":${name},"value":${text}}`).join(',')}]`
+  #assembleMap(entry: SchemaNode): string {
+    const [keyNode, valueNode] = entry.children
+    const entries = this.#assembleElements(entry, () => ({
+      key: this.#assembleNode(keyNode!),
+      value: valueNode ? this.#assembleNode(valueNode) : 'null',
+    }))
+    const canBeObject = keyNode!.leaf !== undefined && entries.every(({ key }) => key !== 'null')
+    if (!canBeObject) return `[${entries.map(({ key, value }) => `{"key":${key},"value":${value}}`).join(',')}]`
+    const members = entries.map(({ key, value }) => {
+      const isString = key.startsWith('"')
+      return `${isString ? key : JSON.stringify(key)}:${value}`
+    })
+    return `{${members.join(',')}}`
   }
 
-  #value(leaf: SchemaLeaf): string {
+  #assembleLeaf(leaf: SchemaLeaf): string {
     const cursor = this.#cursors.get(leaf)!
-    if (cursor.definition < leaf.maxDefinition) throw new RangeError('levels contradict each other')
+    if (cursor.definitionLevel() < leaf.maxDefinition) throw new RangeError('levels contradict each other')
     const { reader } = cursor
-    const position = cursor.take()
+    const position = cursor.advance()
     const fault = reader.faults.get(position)
     if (fault !== undefined) {
-      this.#fault ??= `${leaf.path} ${fault}`
+      this.#rowFault ??= `${leaf.path} ${fault}`
       return 'null'
     }
-    if ('data' in reader.vector) this.#length += reader.vector.lengths[position]!
+    if ('data' in reader.vector) this.#rowTextBytes += reader.vector.lengths[position]!
     // The row will be rejected because of its length, so the rest of its value is skipped.
-    if (this.#length > maxValueBytes) return 'null'
-    return jsonOf(reader.vector, position)
+    if (this.#rowTextBytes > maxValueBytes) return 'null'
+    return formatJson(reader.vector, position)
   }
 
-  #absent(node: SchemaNode, text: string): string {
+  #isAbsent(node: SchemaNode): boolean {
+    return this.#firstCursor(node).definitionLevel() < node.definitionLevel
+  }
+
+  /** Skips the entry that each leaf below an absent node has in its place. */
+  #skipAbsent(node: SchemaNode): void {
     for (const leaf of node.leaves) {
       const cursor = this.#cursors.get(leaf)!
-      if (cursor.definition >= node.definition) throw new RangeError('levels contradict each other')
-      cursor.take()
+      if (cursor.definitionLevel() >= node.definitionLevel) throw new RangeError('levels contradict each other')
+      cursor.advance()
     }
-    return text
   }
 
-  #first(node: SchemaNode): LeafCursor {
+  #firstCursor(node: SchemaNode): LeafCursor {
     return this.#cursors.get(node.leaves[0]!)!
   }
 }
 
-/** Returns a row's non-null value as JSON. Exact numbers keep their digits; times are ISO 8601 text. */
-function jsonOf(vector: ColumnVector, row: number): string {
+/** Returns the value of a row, which must not be null, as JSON. Numbers keep all digits; times are ISO 8601 text. */
+function formatJson(vector: ColumnVector, row: number): string {
   const text = vectorText(vector, row)
   switch (vector.kind) {
     case 'boolean':

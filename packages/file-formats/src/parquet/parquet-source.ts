@@ -31,7 +31,7 @@ export const parquetSource: DataSource<ParquetConfig> = {
   read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
 }
 
-/** Same as `parquetSource.read`, with other limits. */
+/** Does the same as `parquetSource.read`, with the given limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
   report: ReadReporter,
@@ -60,8 +60,8 @@ export async function* readParquet(
       )
       throw new TypesWidened(columns)
     }
-    for (const { label, values } of outcome.result.cuts)
-      report.log('WARN', 'MEDIUM', `${values} times in column "${label}" of ${fileName} were cut to microseconds.`)
+    for (const { label, valueCount } of outcome.result.truncatedColumns)
+      report.log('WARN', 'MEDIUM', `${valueCount} times in column "${label}" of ${fileName} were cut to microseconds.`)
   }
   yield { table: '', columns, content: { format: 'copy-binary', rows, size } }
 }
@@ -69,15 +69,20 @@ export async function* readParquet(
 function describeFile({ columns, rows, rowGroups, codecs, writer }: InspectedFile, fileName: string): string {
   const groups = rowGroups === 1 ? 'one row group' : `${rowGroups} row groups`
   const compression = codecs.join(', ') || 'nothing'
-  return `Read ${fileName} as Parquet by ${writer.slice(0, 200)}, ${rows} rows in ${groups}, ${compression}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`
+  const origin = `Read ${fileName} as Parquet by ${writer.slice(0, 200)}`
+  const columnCount = formatCount(columns.length, 'column')
+  return `${origin}, ${rows} rows in ${groups}, ${compression}, ${columnCount}: ${describeColumns(columns)}`
 }
 
 type ParquetThread = ReaderThread<ParquetResult, InspectedFile, HexColumn>
 
-/** Starts a thread that reads a file. A time limit stops files that were crafted to keep a decoder busy for years. */
+/**
+ * Starts a thread that reads a file. An idle timeout ends the thread, because a malicious file could keep a decoder
+ * busy for years.
+ */
 function startParquetThread(job: ParquetThreadJob, signal: AbortSignal): ParquetThread {
   const { fileName, limits } = job
-  const milliseconds = limits.silence
+  const milliseconds = limits.idleTimeoutMs
   const stuckMessage = `${fileName} cannot be read: the reader made no progress for ${milliseconds / 1000} seconds. Write the file again.`
   const dense = `${fileName} needs more memory than a file may take. Write it with smaller row groups or fewer columns.`
   const options = {

@@ -2,13 +2,13 @@ import type { Column, StoredType } from '@sluice/row-stream'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { encodeRows, type ParquetResult } from './encode-rows.ts'
 import { FileProblem } from './file-problems.ts'
-import { asHex, assertPlausible, ParquetFile } from './footer.ts'
+import { toHexColumn, readRowCount, ParquetFile } from './parquet-file.ts'
 import type { ParquetLimits } from './limits.ts'
-import { HoldsBytes } from './row-groups.ts'
+import { BinaryColumnError } from './row-groups.ts'
 import { readSchema } from './schema.ts'
 
 export interface ParquetThreadJob {
-  /** A path, or the descriptor of a file that its opener closes. */
+  /** A path, or the descriptor of an open file. The caller closes the descriptor. */
   path: string | number
   fileName: string
   limits: ParquetLimits
@@ -23,20 +23,29 @@ export interface InspectedFile {
   writer: string
 }
 
-/** The label of a column with bytes that are not text, which is read as hexadecimal from now on. */
+/**
+ * Announces that the file is read again, with the column of this label in hexadecimal, because it has binary values.
+ */
 export interface HexColumn {
   label: string
 }
 
+/**
+ * Reads a Parquet file and sends its columns and rows to the main thread. Throws SourceProblem if it cannot be read.
+ */
 export async function readParquetFile(job: ParquetThreadJob, port: JobPort): Promise<ParquetResult> {
   try {
-    return await readFile(job, port)
+    return await readColumnsAndRows(job, port)
   } catch (error) {
-    throw error instanceof FileProblem ? error.problem(job.fileName) : error
+    throw error instanceof FileProblem ? error.toSourceProblem(job.fileName) : error
   }
 }
 
-async function readFile({ path, fileName, limits }: ParquetThreadJob, port: JobPort): Promise<ParquetResult> {
+/**
+ * Sends the columns and then the rows. If a column that was read as text has binary values, sends all rows again with
+ * this column in hexadecimal.
+ */
+async function readColumnsAndRows({ path, fileName, limits }: ParquetThreadJob, port: JobPort): Promise<ParquetResult> {
   using file = new ParquetFile(path, fileName, limits)
   const { metadata, size } = file
   let columns = readSchema(metadata)
@@ -44,7 +53,7 @@ async function readFile({ path, fileName, limits }: ParquetThreadJob, port: JobP
   let types: readonly StoredType[] = await port.open({
     columns: columns.map(({ column }) => column),
     size,
-    rows: assertPlausible(file, limits),
+    rows: readRowCount(file, limits),
     rowGroups: metadata.row_groups.length,
     codecs: [...new Set(chunks.map((chunk) => chunk.meta_data?.codec ?? '?'))],
     writer: metadata.created_by ?? 'an unknown writer',
@@ -55,9 +64,10 @@ async function readFile({ path, fileName, limits }: ParquetThreadJob, port: JobP
       file.assertUnchanged()
       return result
     } catch (error) {
-      if (!(error instanceof HoldsBytes)) throw error
-      const { label } = columns[error.column]!.column
-      columns = columns.map((column, index) => (index === error.column ? asHex(column) : column))
+      if (!(error instanceof BinaryColumnError)) throw error
+      const { columnIndex } = error
+      const { label } = columns[columnIndex]!.column
+      columns = columns.with(columnIndex, toHexColumn(columns[columnIndex]!))
       types = await port.widen({ label } satisfies HexColumn)
     }
   }

@@ -3,35 +3,39 @@ import type { ColumnMetaData, RowGroup } from 'hyparquet'
 import type { DataType } from '@sluice/contracts'
 import { MemoryBudget, type ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
-import { findDecompression, knownCodecs } from './pages.ts'
-import type { ParquetFile } from './footer.ts'
+import { findDecompressor, knownCodecs } from './page-reader.ts'
+import type { ParquetFile } from './parquet-file.ts'
 import { LeafReader } from './leaf-reader.ts'
 import { NestedColumn } from './nested-column.ts'
-import { isFlat, type ParquetColumn, type SchemaLeaf } from './schema.ts'
-import { NotText } from './decode-values.ts'
+import { isFlat, type ParquetColumn } from './schema.ts'
+import { NotTextError } from './decode-values.ts'
 
-/** A column of the table while the file is read. */
-interface OpenColumn {
+/** Reads one column of the table, which may be flat or nested. */
+interface ColumnReader {
   vector: ColumnVector
   faults: ReadonlyMap<number, string>
   readers: LeafReader[]
+  /** Starts a row group. `chunks` are the column chunks of all leaves in the group. */
   open(chunks: readonly ColumnMetaData[]): void
+  /** Returns the maximum rows that the next `fill` can read. */
   available(): number
+  /** Reads the next rows into `vector` and `faults`. */
   fill(rows: number): void
+  /** Throws FileProblem if the row group has more values. */
   assertEnded(): void
 }
 
 /**
- * Thrown if a column that was read as text contains other bytes. The file is then read again with the column in
- * hexadecimal.
+ * Thrown if a column that was read as text has values that are not text. The file is then read again with this column
+ * in hexadecimal.
  */
-export class HoldsBytes extends Error {
-  override readonly name = 'HoldsBytes'
-  readonly column: number
+export class BinaryColumnError extends Error {
+  override readonly name = 'BinaryColumnError'
+  readonly columnIndex: number
 
-  constructor(column: number) {
-    super(`column ${column} is not text`)
-    this.column = column
+  constructor(columnIndex: number) {
+    super(`column ${columnIndex} is not text`)
+    this.columnIndex = columnIndex
   }
 }
 
@@ -39,7 +43,7 @@ export class HoldsBytes extends Error {
 export interface RowBatch {
   rows: number
   /** The number of rows in the file before this batch. */
-  before: number
+  rowsBefore: number
   vectors: ColumnVector[]
   /** Rows that the warehouse cannot store, by row index: the index of the column, and the reason. */
   faults: Map<number, { column: number; reason: string }>
@@ -47,36 +51,34 @@ export interface RowBatch {
 
 /**
  * Reads all rows of a file, batch by batch. `types` are the stored types of the columns. Throws FileProblem or
- * HoldsBytes.
+ * BinaryColumnError.
  */
 export class RowGroups {
   readonly #file: ParquetFile
   readonly #limits: ParquetLimits
-  readonly #columns: OpenColumn[]
-  #finishedBytes = 0
-  #current = () => 0
+  readonly #columns: ColumnReader[]
+  #bytesOfFinishedGroups = 0
+  #countBytesOfCurrentGroup = () => 0
 
   constructor(file: ParquetFile, columns: readonly ParquetColumn[], types: readonly DataType[], limits: ParquetLimits) {
     const budget = new MemoryBudget(limits)
     this.#file = file
     this.#limits = limits
     this.#columns = columns.map(({ node }, index) => {
-      const readerOf = (leaf: SchemaLeaf) => {
-        return new LeafReader(file, leaf, isFlat(node) ? types[index]! : leaf.type.dataType, budget, limits)
-      }
-      if (!isFlat(node)) return createNestedColumn(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
-      return createFlatColumn(readerOf(node.leaf))
+      if (isFlat(node)) return createFlatColumnReader(new LeafReader(file, node.leaf, types[index]!, budget, limits))
+      const leafReaders = node.leaves.map((leaf) => new LeafReader(file, leaf, leaf.type.dataType, budget, limits))
+      return createNestedColumnReader(new NestedColumn(node, leafReaders, budget, limits))
     })
   }
 
   /** The bytes of the file read until now. */
   get bytesRead(): number {
-    return this.#finishedBytes + this.#current()
+    return this.#bytesOfFinishedGroups + this.#countBytesOfCurrentGroup()
   }
 
-  /** For each column, the number of values that lost digits finer than a microsecond. */
-  get cuts(): number[] {
-    return this.#columns.map(({ readers }) => readers.reduce((sum, { cuts }) => sum + cuts, 0))
+  /** For each column, the number of times that lost digits finer than a microsecond. */
+  get truncatedValues(): number[] {
+    return this.#columns.map(({ readers }) => readers.reduce((sum, { truncatedValues }) => sum + truncatedValues, 0))
   }
 
   *batches(): Generator<RowBatch, void, void> {
@@ -84,54 +86,55 @@ export class RowGroups {
     for (const [index, group] of this.#file.metadata.row_groups.entries()) {
       const rows = Number(group.num_rows)
       if (rows === 0) continue
-      this.#open(group, index)
+      this.#openGroup(group, index)
       for (let rowsLeft = rows; rowsLeft > 0; ) {
-        const batch = this.#batch(rowsLeft, rowsBefore)
+        const batch = this.#readBatch(rowsLeft, rowsBefore)
         yield batch
         rowsLeft -= batch.rows
         rowsBefore += batch.rows
       }
       for (const column of this.#columns) column.assertEnded()
-      this.#finishedBytes += this.#current()
-      this.#current = () => 0
+      this.#bytesOfFinishedGroups += this.#countBytesOfCurrentGroup()
+      this.#countBytesOfCurrentGroup = () => 0
     }
   }
 
-  #open(group: RowGroup, index: number): void {
-    const chunks = chunksOf(group, index)
-    const leaves = this.#columns.flatMap(({ readers }) => readers)
-    if (chunks.length !== leaves.length) throw damagedFileProblem(`row group ${index + 1}`)
+  #openGroup(group: RowGroup, index: number): void {
+    const chunks = listChunks(group, index)
+    const leafReaders = this.#columns.flatMap(({ readers }) => readers)
+    if (chunks.length !== leafReaders.length) throw damagedFileProblem(`row group ${index + 1}`)
     for (const column of this.#columns) column.open(chunks)
-    this.#current = () => leaves.reduce((sum, reader) => sum + reader.bytesRead, 0)
+    this.#countBytesOfCurrentGroup = () => leafReaders.reduce((sum, reader) => sum + reader.bytesRead, 0)
   }
 
-  #batch(rowsLeft: number, rowsBefore: number): RowBatch {
+  /** Reads as many rows as all columns have in their current pages, at most `rowsLeft`. */
+  #readBatch(rowsLeft: number, rowsBefore: number): RowBatch {
     const faults: RowBatch['faults'] = new Map()
-    let rows = Math.min(rowsLeft, this.#limits.batchRows)
-    const forEachColumn = (visit: (reading: OpenColumn, column: number) => void) => {
-      for (const [column, reading] of this.#columns.entries()) {
+    let rows = Math.min(rowsLeft, this.#limits.maxBatchRows)
+    const forEachColumn = (visit: (reader: ColumnReader, column: number) => void) => {
+      for (const [column, reader] of this.#columns.entries()) {
         try {
-          visit(reading, column)
+          visit(reader, column)
         } catch (error) {
-          throw error instanceof NotText ? new HoldsBytes(column) : error
+          throw error instanceof NotTextError ? new BinaryColumnError(column) : error
         }
       }
     }
-    forEachColumn((reading) => {
-      rows = Math.min(rows, reading.available())
+    forEachColumn((reader) => {
+      rows = Math.min(rows, reader.available())
     })
     if (rows === 0) throw damagedFileProblem('its last rows', new RangeError('values are missing'))
-    forEachColumn((reading, column) => {
-      reading.fill(rows)
-      for (const [row, reason] of reading.faults) {
+    forEachColumn((reader, column) => {
+      reader.fill(rows)
+      for (const [row, reason] of reader.faults) {
         if (!faults.has(row)) faults.set(row, { column, reason })
       }
     })
-    return { rows, before: rowsBefore, vectors: this.#columns.map(({ vector }) => vector), faults }
+    return { rows, rowsBefore, vectors: this.#columns.map(({ vector }) => vector), faults }
   }
 }
 
-function createFlatColumn(reader: LeafReader): OpenColumn {
+function createFlatColumnReader(reader: LeafReader): ColumnReader {
   return {
     vector: reader.vector,
     faults: reader.faults,
@@ -146,7 +149,7 @@ function createFlatColumn(reader: LeafReader): OpenColumn {
   }
 }
 
-function createNestedColumn(column: NestedColumn): OpenColumn {
+function createNestedColumnReader(column: NestedColumn): ColumnReader {
   return {
     vector: column.vector,
     faults: column.faults,
@@ -158,7 +161,8 @@ function createNestedColumn(column: NestedColumn): OpenColumn {
   }
 }
 
-function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
+/** Returns the column chunks of a row group. Throws FileProblem if one of them cannot be read. */
+function listChunks(group: RowGroup, index: number): ColumnMetaData[] {
   return group.columns.map((chunk) => {
     if (chunk.crypto_metadata || chunk.encrypted_column_metadata) {
       throw new FileProblem(
@@ -174,7 +178,7 @@ function chunksOf(group: RowGroup, index: number): ColumnMetaData[] {
     }
     const data = chunk.meta_data
     if (!data) throw damagedFileProblem(`row group ${index + 1}`)
-    if (!findDecompression(data.codec)) {
+    if (!findDecompressor(data.codec)) {
       throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
         `is compressed with ${data.codec ?? 'an unknown codec'}. Use none, or ${knownCodecs.join(', ')}.`,

@@ -4,15 +4,14 @@ import { type FileMetaData, parquetSchema, type ParquetType, type SchemaElement,
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { maxDepth } from './limits.ts'
 
-/** A node of the schema below a column. Levels are Dremel's definition level and repetition level. */
+/** A node of the schema of a column. The levels are Dremel's. */
 export interface SchemaNode {
   name: string
   shape: 'leaf' | 'group' | 'list' | 'map'
-  /** True if the node may be absent within its parent. */
-  optional: boolean
-  repeated: boolean
-  definition: number
-  repetition: number
+  isOptional: boolean
+  isRepeated: boolean
+  definitionLevel: number
+  repetitionLevel: number
   children: SchemaNode[]
   leaf?: SchemaLeaf
   /** All leaf columns below the node, in file order. */
@@ -34,11 +33,14 @@ export interface ParquetColumn {
   node: SchemaNode
 }
 
-/** Returns the columns of the table that a schema describes. Throws FileProblem. */
+/**
+ * Returns the columns of the table: one for each child of the schema's root. Throws FileProblem if the schema is
+ * damaged or not supported.
+ */
 export function readSchema(metadata: FileMetaData): ParquetColumn[] {
-  const root = treeOf(metadata)
+  const root = buildSchemaTree(metadata)
   const counter = { leaves: 0 }
-  const nodes = root.children.map((child) => nodeOf(child, { definition: 0, repetition: 0, depth: 1 }, counter))
+  const nodes = root.children.map((child) => buildNode(child, { definition: 0, repetition: 0, depth: 1 }, counter))
   if (nodes.length === 0) throw new FileProblem('FILE_EMPTY', 'has no columns. Upload a file with data.')
   if (nodes.length > maxColumns) {
     throw new FileProblem(
@@ -49,22 +51,22 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   const names = toUniqueIdentifiers(nodes.map(({ name }) => name))
   return nodes.map((node, index) => ({
     node,
-    column: { name: names[index]!, label: node.name, ...columnTypeOf(node) },
+    column: { name: names[index]!, label: node.name, ...columnType(node) },
   }))
 }
 
-/** True if a column is a single leaf that is not repeated, so that its entries are the rows. */
+/** True if a column is a single leaf and is not repeated. Such a column has exactly one entry for each row. */
 export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLeaf } {
-  return node.leaf !== undefined && !node.repeated
+  return node.leaf !== undefined && !node.isRepeated
 }
 
-function columnTypeOf(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
+function columnType(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
   if (!isFlat(node)) return { dataType: 'JSONB' }
   const { dataType, precision, scale } = node.leaf.type
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
 }
 
-function treeOf(metadata: FileMetaData): SchemaTree {
+function buildSchemaTree(metadata: FileMetaData): SchemaTree {
   try {
     return parquetSchema(metadata)
   } catch (cause) {
@@ -78,8 +80,8 @@ interface NestingLevels {
   depth: number
 }
 
-/** Returns the node of an element with its descendants. `counter.leaves` numbers the leaves. */
-function nodeOf(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves: number }): SchemaNode {
+/** Returns the node of a schema element with its descendants. `counter.leaves` is the index of the next leaf. */
+function buildNode(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
   const isRepeated = element.repetition_type === 'REPEATED'
   const isOptional = element.repetition_type === 'OPTIONAL'
@@ -93,16 +95,16 @@ function nodeOf(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves
   }
   const commonFields = {
     name: element.name,
-    optional: isOptional,
-    repeated: isRepeated,
-    definition: levels.definition,
-    repetition: levels.repetition,
+    isOptional,
+    isRepeated,
+    definitionLevel: levels.definition,
+    repetitionLevel: levels.repetition,
   }
   if (children.length === 0 && element.type !== undefined) {
     const leaf: SchemaLeaf = {
       index: counter.leaves++,
       path: path.join('.'),
-      type: leafType(element, path.join('.')),
+      type: readLeafType(element, path.join('.')),
       maxDefinition: levels.definition,
       maxRepetition: levels.repetition,
     }
@@ -114,60 +116,63 @@ function nodeOf(tree: SchemaTree, parentLevels: NestingLevels, counter: { leaves
       `cannot be read: column "${path.join('.')}" is a VARIANT. Write it as text or JSON.`,
     )
   }
-  const childNodes = children.map((child) => nodeOf(child, levels, counter))
-  const leaves = childNodes.flatMap((node) => node.leaves)
+  const childNodes = children.map((child) => buildNode(child, levels, counter))
+  const leaves = childNodes.flatMap((childNode) => childNode.leaves)
   if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", an empty group,`)
-  return { ...commonFields, shape: shapeOf(tree, childNodes), children: childNodes, leaves }
+  return { ...commonFields, shape: chooseGroupShape(tree, childNodes), children: childNodes, leaves }
 }
 
 /**
- * Returns whether an annotated group is a list or a map, in the variants of old and new writers. A list or map without
- * its repeated group is an ordinary group.
+ * Returns `list` or `map` if a group is annotated so and its only child is repeated, as in the files of old and new
+ * writers. Returns `group` for every other group.
  */
-function shapeOf({ element }: SchemaTree, nodes: SchemaNode[]): SchemaNode['shape'] {
-  const { converted_type: converted, logical_type: logical } = element
-  const [only, ...more] = nodes
-  if (!only?.repeated || more.length > 0) return 'group'
-  if (logical?.type === 'LIST' || converted === 'LIST') return 'list'
-  if ((logical?.type === 'MAP' || converted?.startsWith('MAP')) && only.children.length <= 2 && !only.leaf) return 'map'
-  return 'group'
+function chooseGroupShape({ element }: SchemaTree, childNodes: SchemaNode[]): SchemaNode['shape'] {
+  const { converted_type: convertedType, logical_type: logicalType } = element
+  const [child] = childNodes
+  if (!child?.isRepeated || childNodes.length > 1) return 'group'
+  if (logicalType?.type === 'LIST' || convertedType === 'LIST') return 'list'
+  const isAnnotatedAsMap = logicalType?.type === 'MAP' || convertedType?.startsWith('MAP')
+  const isKeyValueGroup = child.children.length <= 2 && !child.leaf
+  return isAnnotatedAsMap && isKeyValueGroup ? 'map' : 'group'
 }
 
 /**
- * Returns the element of a list: the child of its repeated group. In files of old writers without three levels, it is
- * the repeated node itself. The rules are in Parquet's LogicalTypes.md, "Lists".
+ * Returns the repeated node of a list and the node of its elements. Files of old writers lack the middle one of the
+ * three levels, so the repeated node itself is the element; `element` is then undefined. The rules are in Parquet's
+ * LogicalTypes.md, "Lists".
  */
-export function elementOf(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
+export function findListElement(list: SchemaNode): { repeated: SchemaNode; element?: SchemaNode } {
   const repeated = list.children[0]!
-  const [only, ...more] = repeated.children
-  const isElementItself =
-    !only || more.length > 0 || only.repeated || repeated.name === 'array' || repeated.name === `${list.name}_tuple`
-  return isElementItself ? { repeated } : { repeated, element: only }
+  const [child] = repeated.children
+  if (!child || repeated.children.length > 1 || child.isRepeated) return { repeated }
+  const isNamedByOldWriter = repeated.name === 'array' || repeated.name === `${list.name}_tuple`
+  return isNamedByOldWriter ? { repeated } : { repeated, element: child }
 }
 
-/** The interpretation of a leaf's values, from the bytes of PLAIN encoding. */
-export type LeafReading =
-  | { as: 'boolean' }
-  /** An integer. `from` and `to` are the range of the annotation, if it has fewer than 32 bits. */
-  | { as: 'int32' | 'uint32'; from?: number; to?: number }
-  | { as: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
-  /** Exact numbers of at most `digits` digits. */
-  | { as: 'decimal32' | 'decimal64' | 'unsigned64' | 'decimal-bytes'; digits: number }
-  /** A timestamp. `perSecond` is the number of its units per second. */
-  | { as: 'timestamp'; perSecond: 1_000 | 1_000_000 | 1_000_000_000 }
-  | { as: 'time'; nanoseconds: 1 | 1_000 | 1_000_000; wide: boolean }
-  | { as: 'text' | 'json' | 'uuid' | 'interval' }
+/** The interpretation of the bytes of a leaf's values, in PLAIN encoding. */
+export type ValueFormat =
+  | { name: 'boolean' }
+  | { name: 'int32' | 'uint32' }
+  /** A 32-bit integer with an annotation that allows only the values from `min` to `max`. */
+  | { name: 'small-int'; min: number; max: number }
+  | { name: 'int64' | 'float16' | 'float' | 'double' | 'date' | 'int96' }
+  /** Unscaled integers of at most `maxDigits` digits. */
+  | { name: 'decimal32' | 'decimal64' | 'unsigned64' | 'decimal-bytes'; maxDigits: number }
+  | { name: 'timestamp'; unitsPerSecond: 1_000 | 1_000_000 | 1_000_000_000 }
+  | { name: 'time'; nanosecondsPerUnit: 1 | 1_000 | 1_000_000; is64Bit: boolean }
+  | { name: 'text' | 'json' | 'uuid' | 'interval' }
   /** Bytes in PostgreSQL's hexadecimal notation, or in PostGIS's notation without a prefix. */
-  | { as: 'hex'; prefix: '\\x' | '' }
+  | { name: 'hex'; prefix: '\\x' | '' }
   /** Bytes without annotation: text if the whole column is valid text, otherwise hexadecimal. */
-  | { as: 'text-or-hex' }
+  | { name: 'text-or-hex' }
 
 export interface LeafType {
   physical: ParquetType
   /** The size in bytes of a FIXED_LEN_BYTE_ARRAY. */
   width: number
-  reading: LeafReading
+  format: ValueFormat
   kind: VectorKind
+  /** The type of the column in the warehouse. */
   dataType: DataType
   precision?: number
   scale?: number
@@ -176,131 +181,142 @@ export interface LeafType {
 /** The maximum precision of a declared numeric in PostgreSQL. */
 const maxPrecision = 1000
 
-/** Returns the exact type of a schema leaf from its annotation. Throws FileProblem for unsupported types. */
-function leafType(element: SchemaElement, label: string): LeafType {
+/**
+ * Returns the type of a schema leaf. Throws FileProblem if the type is not supported. `path` names the leaf in
+ * messages.
+ */
+function readLeafType(element: SchemaElement, path: string): LeafType {
   const physical = element.type
-  if (physical === undefined) throw unsupportedColumnProblem(label, 'has no type')
+  if (physical === undefined) throw unsupportedColumnProblem(path, 'has no type')
   const width = element.type_length ?? 0
   if (physical === 'FIXED_LEN_BYTE_ARRAY' && (width < 1 || width > 1_000_000)) {
-    throw unsupportedColumnProblem(label, `has values of ${width} bytes`)
+    throw unsupportedColumnProblem(path, `has values of ${width} bytes`)
   }
-  return { physical, width, ...annotatedElement(element, physical, width, label) }
+  return { physical, width, ...mapAnnotatedType(element, physical, width, path) }
 }
 
-type TypedElement = Omit<LeafType, 'physical' | 'width'>
+/** The type in the warehouse that a Parquet type is mapped to, and the format of the values. */
+type TypeMapping = Omit<LeafType, 'physical' | 'width'>
 
-const typedElement = (dataType: DataType, kind: VectorKind, reading: LeafReading): TypedElement => ({
+const typeMapping = (dataType: DataType, kind: VectorKind, format: ValueFormat): TypeMapping => ({
   dataType,
   kind,
-  reading,
+  format,
 })
 
 /**
- * Returns the type of a column from its physical type and its logical or converted type. Ignores unknown annotations.
+ * Returns the mapping for a physical type with an annotation. The annotation is the element's logical type, or the
+ * converted type of older writers. An unknown annotation is ignored.
  */
-function annotatedElement(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
-  const { converted_type: convertedType, logical_type: logicalType } = element
-  const isByteArray = physical === 'BYTE_ARRAY'
-  if (logicalType?.type === 'DECIMAL' || convertedType === 'DECIMAL') return decimalElement(element, physical, label)
-  if (physical === 'INT32' || physical === 'INT64') return integerElement(element, physical)
-  if (isByteArray && (logicalType?.type === 'JSON' || convertedType === 'JSON'))
-    return typedElement('JSONB', 'json', { as: 'json' })
-  if (isByteArray && (logicalType?.type === 'STRING' || convertedType === 'UTF8'))
-    return typedElement('TEXT', 'text', { as: 'text' })
-  if (isByteArray && (logicalType?.type === 'ENUM' || convertedType === 'ENUM'))
-    return typedElement('TEXT', 'text', { as: 'text' })
-  if (isByteArray && (logicalType?.type === 'GEOMETRY' || logicalType?.type === 'GEOGRAPHY')) {
-    return typedElement('GEOMETRY', 'text', { as: 'hex', prefix: '' })
-  }
-  if (isByteArray && (logicalType?.type === 'BSON' || convertedType === 'BSON')) return hexElement
-  if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-    if (logicalType?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
-    if (logicalType?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
-    if ((logicalType?.type === 'INTERVAL' || convertedType === 'INTERVAL') && width === 12) {
-      return typedElement('TEXT', 'text', { as: 'interval' })
+function mapAnnotatedType(element: SchemaElement, physical: ParquetType, width: number, path: string): TypeMapping {
+  const isAnnotatedAs = (logicalType: string, convertedType = logicalType) =>
+    element.logical_type?.type === logicalType || element.converted_type === convertedType
+  if (isAnnotatedAs('DECIMAL')) return mapDecimalType(element, physical, path)
+  if (physical === 'INT32' || physical === 'INT64') return mapIntegerType(element, physical)
+  if (physical === 'BYTE_ARRAY') {
+    if (isAnnotatedAs('JSON')) return typeMapping('JSONB', 'json', { name: 'json' })
+    if (isAnnotatedAs('STRING', 'UTF8') || isAnnotatedAs('ENUM')) return typeMapping('TEXT', 'text', { name: 'text' })
+    if (isAnnotatedAs('GEOMETRY') || isAnnotatedAs('GEOGRAPHY')) {
+      return typeMapping('GEOMETRY', 'text', { name: 'hex', prefix: '' })
     }
+    if (isAnnotatedAs('BSON')) return hexMapping
   }
-  return unannotatedElements[physical]
+  if (physical === 'FIXED_LEN_BYTE_ARRAY') {
+    if (isAnnotatedAs('UUID') && width === 16) return typeMapping('TEXT', 'text', { name: 'uuid' })
+    if (isAnnotatedAs('FLOAT16') && width === 2) return typeMapping('FLOAT', 'float', { name: 'float16' })
+    if (isAnnotatedAs('INTERVAL') && width === 12) return typeMapping('TEXT', 'text', { name: 'interval' })
+  }
+  return unannotatedMappings[physical]
 }
 
-const hexElement = typedElement('TEXT', 'text', { as: 'hex', prefix: '\\x' })
+const hexMapping = typeMapping('TEXT', 'text', { name: 'hex', prefix: '\\x' })
 
-const unannotatedElements: Record<ParquetType, TypedElement> = {
-  BOOLEAN: typedElement('BOOLEAN', 'boolean', { as: 'boolean' }),
-  INT32: typedElement('INTEGER', 'integer', { as: 'int32' }),
-  INT64: typedElement('BIGINT', 'integer', { as: 'int64' }),
-  INT96: typedElement('TIMESTAMP', 'timestamp', { as: 'int96' }),
-  FLOAT: typedElement('FLOAT', 'float', { as: 'float' }),
-  DOUBLE: typedElement('DOUBLE', 'double', { as: 'double' }),
-  BYTE_ARRAY: typedElement('TEXT', 'text', { as: 'text-or-hex' }),
-  FIXED_LEN_BYTE_ARRAY: hexElement,
+const unannotatedMappings: Record<ParquetType, TypeMapping> = {
+  BOOLEAN: typeMapping('BOOLEAN', 'boolean', { name: 'boolean' }),
+  INT32: typeMapping('INTEGER', 'integer', { name: 'int32' }),
+  INT64: typeMapping('BIGINT', 'integer', { name: 'int64' }),
+  INT96: typeMapping('TIMESTAMP', 'timestamp', { name: 'int96' }),
+  FLOAT: typeMapping('FLOAT', 'float', { name: 'float' }),
+  DOUBLE: typeMapping('DOUBLE', 'double', { name: 'double' }),
+  BYTE_ARRAY: typeMapping('TEXT', 'text', { name: 'text-or-hex' }),
+  FIXED_LEN_BYTE_ARRAY: hexMapping,
 }
 
-/**
- * Returns the type of an integer column. Its annotations may declare it as a timestamp, time, date or another integer.
- */
-function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
+/** Returns the mapping for integers, which may be annotated as timestamps, times, dates or integers of other sizes. */
+function mapIntegerType(element: SchemaElement, physical: 'INT32' | 'INT64'): TypeMapping {
   const { converted_type: convertedType, logical_type: logicalType } = element
   const is64Bit = physical === 'INT64'
   if (logicalType?.type === 'TIMESTAMP' && is64Bit)
-    return timestampElement(logicalType.unit, logicalType.isAdjustedToUTC)
-  if (logicalType?.type === 'TIME') return timeElement(logicalType.unit, is64Bit)
+    return mapTimestampType(logicalType.unit, logicalType.isAdjustedToUTC)
+  if (logicalType?.type === 'TIME') return mapTimeType(logicalType.unit, is64Bit)
   if (!is64Bit && (logicalType?.type === 'DATE' || convertedType === 'DATE'))
-    return typedElement('DATE', 'date', { as: 'date' })
+    return typeMapping('DATE', 'date', { name: 'date' })
   // In the old annotation, timestamps were always in UTC.
-  if (is64Bit && convertedType === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
-  if (is64Bit && convertedType === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
-  if (convertedType === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
-  if (convertedType === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
-  const annotationMatch = /^(U?)INT_(8|16|32|64)$/.exec(convertedType ?? '')
-  const isSigned = logicalType?.type === 'INTEGER' ? logicalType.isSigned : annotationMatch?.[1] !== 'U'
-  const bits =
-    logicalType?.type === 'INTEGER' ? logicalType.bitWidth : Number(annotationMatch?.[2] ?? (is64Bit ? 64 : 32))
+  if (is64Bit && convertedType === 'TIMESTAMP_MILLIS') return mapTimestampType('MILLIS', true)
+  if (is64Bit && convertedType === 'TIMESTAMP_MICROS') return mapTimestampType('MICROS', true)
+  if (convertedType === 'TIME_MILLIS') return mapTimeType('MILLIS', is64Bit)
+  if (convertedType === 'TIME_MICROS') return mapTimeType('MICROS', is64Bit)
+  const { isSigned, bits } = readIntegerSize(element, is64Bit ? 64 : 32)
   if (is64Bit) {
-    if (isSigned) return unannotatedElements.INT64
-    return { ...typedElement('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
+    if (isSigned) return unannotatedMappings.INT64
+    return { ...typeMapping('DECIMAL', 'decimal', { name: 'unsigned64', maxDigits: 20 }), precision: 20, scale: 0 }
   }
-  if (bits >= 32) return isSigned ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
-  const maxValue = isSigned ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
-  const reading: LeafReading = { as: 'int32', from: isSigned ? -maxValue - 1 : 0, to: maxValue }
-  return typedElement(maxValue > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
+  if (bits >= 32) return isSigned ? unannotatedMappings.INT32 : typeMapping('BIGINT', 'integer', { name: 'uint32' })
+  const max = isSigned ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
+  const min = isSigned ? -max - 1 : 0
+  return typeMapping(max > maxSmallint ? 'INTEGER' : 'SMALLINT', 'integer', { name: 'small-int', min, max })
+}
+
+const maxSmallint = 32_767
+
+/** Returns the sign and size of an integer from its annotation, such as UINT_8. Without one, it is a signed integer. */
+function readIntegerSize(
+  { converted_type: convertedType, logical_type: logicalType }: SchemaElement,
+  physicalBits: 32 | 64,
+): { isSigned: boolean; bits: number } {
+  if (logicalType?.type === 'INTEGER') return { isSigned: logicalType.isSigned, bits: logicalType.bitWidth }
+  const match = /^(U?)INT_(8|16|32|64)$/.exec(convertedType ?? '')
+  if (!match) return { isSigned: true, bits: physicalBits }
+  return { isSigned: match[1] !== 'U', bits: Number(match[2]) }
 }
 
 type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
-const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
+const unitsPerSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
 const nanosecondsPerUnit = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
 
-function timestampElement(unit: TimeUnit, isUtc: boolean): TypedElement {
-  const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
-  return isUtc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
+function mapTimestampType(unit: TimeUnit, isUtc: boolean): TypeMapping {
+  const format: ValueFormat = { name: 'timestamp', unitsPerSecond: unitsPerSecond[unit] }
+  return isUtc ? typeMapping('TIMESTAMPTZ', 'timestamptz', format) : typeMapping('TIMESTAMP', 'timestamp', format)
 }
 
-function timeElement(unit: TimeUnit, is64Bit: boolean): TypedElement {
-  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide: is64Bit })
+function mapTimeType(unit: TimeUnit, is64Bit: boolean): TypeMapping {
+  return typeMapping('TEXT', 'text', { name: 'time', nanosecondsPerUnit: nanosecondsPerUnit[unit], is64Bit })
 }
 
-function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
+const decimalFormats = {
+  INT32: 'decimal32',
+  INT64: 'decimal64',
+  BYTE_ARRAY: 'decimal-bytes',
+  FIXED_LEN_BYTE_ARRAY: 'decimal-bytes',
+} as const
+
+function mapDecimalType(element: SchemaElement, physical: ParquetType, path: string): TypeMapping {
   const logicalType = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
   const precision = logicalType?.precision ?? element.precision ?? 0
   const scale = logicalType?.scale ?? element.scale ?? 0
   if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
-    throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which is not a valid type`)
+    throw unsupportedColumnProblem(path, `is a DECIMAL(${precision},${scale}), which is not a valid type`)
   }
-  const storage =
-    physical === 'INT32'
-      ? 'decimal32'
-      : physical === 'INT64'
-        ? 'decimal64'
-        : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
-          ? 'decimal-bytes'
-          : undefined
-  if (!storage) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
-  return { ...typedElement('DECIMAL', 'decimal', { as: storage, digits: precision }), precision, scale }
+  if (!(physical in decimalFormats)) {
+    throw unsupportedColumnProblem(path, `is a DECIMAL of ${physical}, which is not a valid type`)
+  }
+  const name = decimalFormats[physical as keyof typeof decimalFormats]
+  return { ...typeMapping('DECIMAL', 'decimal', { name, maxDigits: precision }), precision, scale }
 }
 
-function unsupportedColumnProblem(label: string, reason: string): FileProblem {
+function unsupportedColumnProblem(path: string, reason: string): FileProblem {
   return new FileProblem(
     'PARQUET_NOT_SUPPORTED',
-    `cannot be read: column "${label}" ${reason}. Write the column as another type.`,
+    `cannot be read: column "${path}" ${reason}. Write the column as another type.`,
   )
 }

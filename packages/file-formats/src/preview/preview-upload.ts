@@ -11,9 +11,9 @@ import type { UploadOptions } from '../format/upload-options.ts'
 import type { DelimitedPreview, PreviewJob } from '../delimited/sample/preview-rows.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 import { maxPreviewCharacters, readTuples } from '../cells/read-tuples.ts'
-import type { PreviewCell, SourcePreview } from './source-preview.ts'
+import type { PreviewCell, PreviewedColumn, SourcePreview } from './source-preview.ts'
 
-/** The bytes of rows that are read, which are more than the preview examines. */
+/** The number of bytes of rows that are unpacked or converted. It is more than the preview examines. */
 const firstBytes = 2 * 1024 * 1024
 const maxRejected = 100
 
@@ -27,52 +27,75 @@ export async function previewUpload(
   using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
-  const { columns, tuples, lines, sourceFormats, sample, guesses, notes, description, hasSeenAllRows } = preview
-  const rejected = await firstRejected(preview.rejected, opened)
-  const rows = readRows(tuples, columns)
-  const isComplete = opened.complete && sample.complete
-  const count = sample.rejected + opened.rejected
-  const [first] = rejected
-  const tooMany = isComplete ? tooManyRejected(sample.rows - sample.rejected, { count, ...firstOf(first) }) : undefined
-  const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
-  const declaredColumns = options.columns ?? []
-  const unreadParts = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
-  const areTypesKnown = hasSeenAllRows && opened.complete
-  const names = toUniqueIdentifiers(
-    columns.map(
-      ({ label }, index) => declaredColumns.find((one) => one.index === index || one.label === label)?.name ?? label,
-    ),
-  )
+  const { sample, description } = preview
+  const rejected = await listFirstRejected(preview.rejected, opened)
+  const rows = readRows(preview.tuples, preview.columns)
+  // Delimiter, header and lines of a text that was converted from a workbook or JSON are not those of the uploaded
+  // file.
+  const isOriginalText = opened.dialect === undefined
+  const isSampleComplete = opened.complete && sample.complete
+  const unread = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
+  const typesKnown = preview.hasSeenAllRows && opened.complete
   return {
-    columns: columns.map(({ label, dataType, precision, scale, evidence }, index) => {
-      const decimal = precision === undefined ? {} : { precision, scale: scale ?? 0 }
-      const known = evidence && areTypesKnown ? { evidence } : {}
-      // Text that was made from a workbook or JSON is not the text of the file.
-      const sourceFormat = opened.dialect ? undefined : sourceFormats[index]
-      const form = sourceFormat === undefined ? {} : { sourceFormat }
-      return { name: names[index]!, label, dataType, ...decimal, ...known, ...form }
-    }),
+    columns: describeColumns(preview, options, { isOriginalText, typesKnown }),
     rows,
-    // The lines of a text that was made from a workbook or JSON are not those of the file.
-    ...(opened.dialect === undefined && { lines: lines.slice(0, rows.length) }),
+    ...(isOriginalText && { lines: preview.lines.slice(0, rows.length) }),
     rejected,
     notes: [
-      ...unreadParts,
+      ...unread,
       opened.formatSentence,
-      // For text that was converted from a workbook or JSON, delimiter and header line say nothing about the uploaded
-      // file.
-      ...(opened.dialect ? [] : [`It is read with ${description}.`]),
-      ...notes,
+      ...(isOriginalText ? [`It is read with ${description}.`] : []),
+      ...preview.notes,
     ],
-    complete: isComplete && sample.rows - preview.rejected.length <= rows.length,
-    csvGuesses: guesses,
-    ...(areTypesKnown && { typesKnown: areTypesKnown }),
+    complete: isSampleComplete && sample.rows - preview.rejected.length <= rows.length,
+    csvGuesses: preview.guesses,
+    ...(typesKnown && { typesKnown }),
     ...(opened.sparse && { sparse: true as const }),
-    ...(likely !== undefined && { likelyRejected: likely }),
-    ...(unreadParts.length > 0 && { unread: unreadParts.join(' ') }),
-    ...(tooMany !== undefined && { tooManyRejected: tooMany }),
+    ...(unread.length > 0 && { unread: unread.join(' ') }),
+    ...describeRejections(preview, opened, isSampleComplete, rejected[0]),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
+}
+
+/** Returns the columns with their names in the table: the name from the options, or one derived from the label. */
+function describeColumns(
+  { columns, sourceFormats }: DelimitedPreview,
+  { columns: declaredColumns = [] }: DelimitedOptions,
+  { isOriginalText, typesKnown }: { isOriginalText: boolean; typesKnown: boolean },
+): PreviewedColumn[] {
+  const findName = (label: string, index: number) =>
+    declaredColumns.find((declared) => declared.index === index || declared.label === label)?.name
+  const names = toUniqueIdentifiers(columns.map(({ label }, index) => findName(label, index) ?? label))
+  return columns.map(({ label, dataType, precision, scale, evidence }, index) => {
+    const sourceFormat = isOriginalText ? sourceFormats[index] : undefined
+    return {
+      name: names[index]!,
+      label,
+      dataType,
+      ...(precision !== undefined && { precision, scale: scale ?? 0 }),
+      ...(evidence && typesKnown && { evidence }),
+      ...(sourceFormat !== undefined && { sourceFormat }),
+    }
+  })
+}
+
+/** Returns the sentence about too many rejected rows: certain if the whole file was examined, otherwise a warning. */
+function describeRejections(
+  { sample }: DelimitedPreview,
+  opened: OpenedUpload,
+  isSampleComplete: boolean,
+  firstRejected: RejectedRow | undefined,
+): Pick<SourcePreview, 'tooManyRejected' | 'likelyRejected'> {
+  const rejections = {
+    count: sample.rejected + opened.rejected,
+    ...(firstRejected && { first: `line ${firstRejected.line}: ${firstRejected.reason}` }),
+  }
+  if (isSampleComplete) {
+    const sentence = tooManyRejected(sample.rows - sample.rejected, rejections)
+    return sentence === undefined ? {} : { tooManyRejected: sentence }
+  }
+  const sentence = likelyRejected(sample.rows + opened.rejected, rejections)
+  return sentence === undefined ? {} : { likelyRejected: sentence }
 }
 
 /** Runs a preview in a thread, because the samples of a large file would block the event loop for 0.1 s. */
@@ -84,9 +107,7 @@ async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<De
   return message.result
 }
 
-const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.line}: ${row.reason}` } : {})
-
-/** Returns as many rows as fit into a response. */
+/** Decodes rows, as many as fit into a response. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
   const rows: PreviewCell[][] = []
   let charactersLeft = maxPreviewCharacters
@@ -99,16 +120,13 @@ function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[])
   return rows
 }
 
-/**
- * Returns first the rejected rows that the preview found, then those rejected by the conversion, up to the maximum
- * number shown.
- */
-async function firstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
-  const first = rejectedRows.slice(0, maxRejected)
-  if (first.length === maxRejected) return first
+/** Returns the first rejected rows: those that the preview found, followed by those that the conversion rejected. */
+async function listFirstRejected(rejectedRows: readonly RejectedRow[], upload: OpenedUpload): Promise<RejectedRow[]> {
+  const firstRejected = rejectedRows.slice(0, maxRejected)
+  if (firstRejected.length === maxRejected) return firstRejected
   for await (const rows of upload.rejects()) {
-    first.push(...rows.slice(0, maxRejected - first.length))
-    if (first.length === maxRejected) break
+    firstRejected.push(...rows.slice(0, maxRejected - firstRejected.length))
+    if (firstRejected.length === maxRejected) break
   }
-  return first
+  return firstRejected
 }

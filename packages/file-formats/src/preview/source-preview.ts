@@ -1,11 +1,11 @@
 import type { PreviewCell } from '../cells/read-tuples.ts'
 import type { CsvGuesses } from '@sluice/contracts'
-import type { FoundSheet } from '../format/converted-upload.ts'
+import type { FoundSheet } from '../format/conversion-job.ts'
 import type { Column, ColumnFacts, RejectedRow } from '@sluice/row-stream'
 
 export type { PreviewCell }
 
-/** A column, and the form in which the previewed rows print all its values. */
+/** A column, and the format in which the file prints all values of the previewed rows. */
 export type PreviewedColumn = Column & Pick<ColumnFacts, 'sourceFormat'>
 
 /** The first rows of a source, and its detected structure. */
@@ -14,7 +14,7 @@ export interface SourcePreview {
   rows: PreviewCell[][]
   /** The line of the file on which each row begins, counted from 1. Absent for sources without lines. */
   lines?: number[]
-  /** The rejected rows among them. */
+  /** Rejected rows among the rows that were read, up to a maximum number. */
   rejected: RejectedRow[]
   /** Notes for users, as sentences. */
   notes: string[]

@@ -44,36 +44,34 @@ export class FileBytes implements ByteSource {
   }
 }
 
-/** Returns the first `length` bytes, or fewer if the source is shorter. */
-export async function startOf(source: ByteSource, length: number): Promise<Buffer> {
+/** Reads the first `length` bytes of a source, or fewer if the source is shorter. */
+export async function readStart(source: ByteSource, length: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  let have = 0
+  let bytesRead = 0
   for await (const chunk of source.chunks()) {
     chunks.push(Buffer.from(chunk))
-    have += chunk.length
-    if (have >= length) break
+    bytesRead += chunk.length
+    if (bytesRead >= length) break
   }
   return Buffer.concat(chunks).subarray(0, length)
 }
 
 /**
- * Returns a source that ends after the chunk with byte number `length` by throwing `TruncatedRead`, so that no reader
- * mistakes the cut for the real end. `catchTruncatedRead` converts this error to the value 'CUT'.
+ * Returns a source that stops after the chunk with which at least `minBytes` bytes are read. It stops by throwing an
+ * error, so that no reader takes this for the real end. `catchTruncatedRead` converts the error to the value 'CUT'.
  */
-export const truncateAfter = (source: ByteSource, length: number): ByteSource =>
-  truncateWhen(source, (seen) => seen >= length)
+export const truncateAfter = (source: ByteSource, minBytes: number): ByteSource =>
+  truncateWhen(source, (bytesRead) => bytesRead >= minBytes)
 
-/**
- * Returns a source that throws `TruncatedRead` once `isEnough` returns true for the number of bytes read until then.
- */
-export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
+/** Like `truncateAfter`, but stops once `isEnough` returns true for the number of bytes read until then. */
+export function truncateWhen(source: ByteSource, isEnough: (bytesRead: number) => boolean): ByteSource {
   return {
     async *chunks() {
-      let seen = 0
+      let bytesRead = 0
       for await (const chunk of source.chunks()) {
         yield chunk
-        seen += chunk.length
-        if (isEnough(seen)) throw new TruncatedRead()
+        bytesRead += chunk.length
+        if (isEnough(bytesRead)) throw new TruncatedRead()
       }
     },
   }
@@ -81,7 +79,7 @@ export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boo
 
 class TruncatedRead extends Error {}
 
-/** Returns 'CUT' for a `TruncatedRead`. Rethrows any other error. */
+/** Returns 'CUT' if a truncated source has stopped. Rethrows any other error. */
 export function catchTruncatedRead(error: unknown): 'CUT' {
   if (error instanceof TruncatedRead) return 'CUT'
   throw error

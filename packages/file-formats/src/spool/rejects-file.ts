@@ -14,21 +14,21 @@ const readAt = promisify(read)
 export class RejectsFile {
   count = 0
   readonly #writer: SpoolWriter
-  readonly #kept: number
+  readonly #maxStored: number
 
-  /** Creates the file. `kept` is the maximum number of stored rows. */
-  constructor(writer: SpoolWriter, kept: number) {
+  /** Creates the file. `maxStored` is the maximum number of stored rows. */
+  constructor(writer: SpoolWriter, maxStored: number) {
     this.#writer = writer
-    this.#kept = kept
+    this.#maxStored = maxStored
   }
 
   /**
-   * Counts a rejected row, and stores it if fewer than `kept` are stored. Converts `raw` with `rawText`, so that
+   * Counts a rejected row, and stores it if fewer than `maxStored` are stored. Converts `raw` with `rawText`, so that
    * databases can store it.
    */
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
     this.count++
-    if (this.count > this.#kept) return
+    if (this.count > this.#maxStored) return
     const row: RejectedRow = { line, reason, raw: rawText(raw), ...(column !== undefined && { column }) }
     this.#writer.put(Buffer.from(`${JSON.stringify(row)}\n`))
   }
@@ -44,11 +44,12 @@ export class RejectsFile {
 }
 
 /**
- * Yields the rows of a rejects file in batches, from its start. Yields to the event loop between batches. The owner
- * closes the file.
+ * Yields the rows of a rejects file in batches, from its start. Does not block the event loop, and does not close the
+ * file.
  */
 export async function* readRejects(descriptor: number): AsyncGenerator<RejectedRow[], void, void> {
   const chunk = Buffer.allocUnsafe(readBytes)
+  /** The start of a row that ends in the next chunk. */
   let pendingBytes = Buffer.alloc(0)
   for (let position = 0; ; ) {
     const { bytesRead } = await readAt(descriptor, chunk, 0, chunk.length, position)

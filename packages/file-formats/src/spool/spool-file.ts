@@ -30,7 +30,10 @@ export function openSpool(directory: string): number {
   }
 }
 
-/** Creates such a file as a handle, which can be sent to another thread. Its owner must close it. */
+/**
+ * Creates a temporary file without a name, as `openSpool` does, and returns it as a file handle, which can be sent to
+ * another thread. The caller must close it.
+ */
 export async function openSpoolFile(directory: string): Promise<FileHandle> {
   try {
     const path = createSpoolPath(directory)
@@ -47,10 +50,10 @@ export async function openSpoolFile(directory: string): Promise<FileHandle> {
   }
 }
 
-/** Returns the path of a file to create, after preparing its directory. */
+/** Creates the directory if necessary, and deletes old files in it. Returns a path for a new file. */
 function createSpoolPath(directory: string): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  clearLeftovers(directory)
+  deleteLeftoverNames(directory)
   return join(directory, randomUUID())
 }
 
@@ -62,8 +65,11 @@ const createSpoolProblem = (cause: unknown): SourceProblem =>
     { cause },
   )
 
-/** Deletes all names in the directory of spools. A name that still exists was left by a crash, or its creator is about to unlink it. */
-function clearLeftovers(directory: string): void {
+/**
+ * Deletes all names in the directory. A spool file has a name only for a moment after its creation, so each name is
+ * either left from a crash or about to be deleted by its creator.
+ */
+function deleteLeftoverNames(directory: string): void {
   for (const name of readdirSync(directory)) removeIfExists(join(directory, name))
 }
 

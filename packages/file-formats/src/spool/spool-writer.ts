@@ -5,27 +5,27 @@ import { writeSpool } from './spool-file.ts'
 const bufferBytes = 512 * 1024
 
 /**
- * Writes a spool file (temporary file) from its start. To write many small pieces, call `reserve`, write to `bytes`
- * from `at` on and advance `at`. To write whole chunks, call `put`. Only the buffer is in memory.
+ * Writes a spool file (temporary file) from its start, through a buffer. To write many small pieces, call `reserve`,
+ * write to the buffer `bytes` from `at` on, and advance `at`. To write whole chunks, call `put`.
  */
 export class SpoolWriter {
   bytes = Buffer.allocUnsafeSlow(bufferBytes)
   at = 0
   readonly #descriptor: number
-  readonly #limit: number
+  readonly #maxBytes: number
   readonly #name: string
-  readonly #dense: number
+  readonly #minSuspiciousBytes: number
   #written = 0
 
   /**
-   * Creates a writer. `name` is the upload's name in messages, and `limit` the maximum size in bytes. `dense` is the
-   * size above which the upload is suspicious.
+   * Creates a writer. `name` is the upload's name in messages. A file with more than `maxBytes` is too large. A file
+   * with more than `minSuspiciousBytes` means that the upload may be malicious.
    */
-  constructor(descriptor: number, limit: number, name: string, dense = Infinity) {
+  constructor(descriptor: number, maxBytes: number, name: string, minSuspiciousBytes = Infinity) {
     this.#descriptor = descriptor
-    this.#limit = limit
+    this.#maxBytes = maxBytes
     this.#name = name
-    this.#dense = dense
+    this.#minSuspiciousBytes = minSuspiciousBytes
   }
 
   get size(): number {
@@ -36,10 +36,14 @@ export class SpoolWriter {
   reserve(length: number): void {
     if (length <= this.bytes.length - this.at) return
     this.flush()
-    if (length > this.bytes.length) this.bytes = Buffer.allocUnsafeSlow(length)
-    else if (this.bytes.length > bufferBytes && length <= bufferBytes) this.bytes = Buffer.allocUnsafeSlow(bufferBytes)
+    const isTooSmall = length > this.bytes.length
+    // The buffer was enlarged for a long piece before, and its normal size is sufficient again.
+    const isTooLarge = this.bytes.length > bufferBytes && length <= bufferBytes
+    if (isTooSmall) this.bytes = Buffer.allocUnsafeSlow(length)
+    else if (isTooLarge) this.bytes = Buffer.allocUnsafeSlow(bufferBytes)
   }
 
+  /** Writes a chunk. A large chunk is written at once, a small one is copied to the buffer. */
   put(chunk: Uint8Array): void {
     const isLarge = chunk.length >= bufferBytes / 2
     // The buffered bytes precede a large chunk in the file, so they must be flushed first.
@@ -66,20 +70,24 @@ export class SpoolWriter {
 
   #write(chunk: Uint8Array): void {
     const totalBytes = this.#written + chunk.length
-    if (totalBytes > this.#limit) throw tooLarge(this.#name, this.#limit)
-    if (totalBytes > this.#dense) throw tooDense(this.#name)
+    if (totalBytes > this.#maxBytes) throw tooLargeProblem(this.#name, this.#maxBytes)
+    if (totalBytes > this.#minSuspiciousBytes) throw suspiciousUploadProblem(this.#name)
     writeSpool(this.#descriptor, chunk, this.#written)
     this.#written = totalBytes
   }
 }
 
-function tooDense(name: string): SourceProblem {
+function suspiciousUploadProblem(name: string): SourceProblem {
   const text = `${name} grows to many times its size when it is read, like a file that is built to fill a disk. If this is intended, upload it as plain CSV.`
   return new SourceProblem('SUSPICIOUS_ARCHIVE', text)
 }
 
-export function tooLarge(name: string, limit: number): SourceProblem {
-  const limitText =
-    limit >= 1e9 ? `${Math.floor(limit / 1e9)} GB` : limit >= 1e6 ? `${Math.floor(limit / 1e6)} MB` : `${limit} bytes`
-  return new SourceProblem('TOO_LARGE', `${name} is larger than ${limitText} after unpacking. Load it in parts.`)
+export function tooLargeProblem(name: string, maxBytes: number): SourceProblem {
+  const text = `${name} is larger than ${formatMaxBytes(maxBytes)} after unpacking. Load it in parts.`
+  return new SourceProblem('TOO_LARGE', text)
+}
+
+function formatMaxBytes(bytes: number): string {
+  if (bytes >= 1e9) return `${Math.floor(bytes / 1e9)} GB`
+  return bytes >= 1e6 ? `${Math.floor(bytes / 1e6)} MB` : `${bytes} bytes`
 }

@@ -6,12 +6,12 @@ export interface UploadLimits {
   spoolBytes: number
   /** The maximum bytes of a workbook that a preview unpacks from an archive. */
   previewBytes: number
-  /** The maximum ratio of unpacked to packed size. It applies from `ratioFrom` bytes on. */
+  /** The maximum ratio of unpacked to packed size. It applies to uploads that unpack to more than `ratioFrom` bytes. */
   ratio: number
   ratioFrom: number
   /**
-   * The number of written bytes from which the same ratio applies to converted output. Workbooks and JSON files can
-   * expand even without compression, because they refer to repeated values.
+   * `ratio` applies also to converted rows of more than `writtenFrom` bytes. Converting can enlarge workbooks and JSON
+   * files even without compression, for example because cells refer to shared texts.
    */
   writtenFrom: number
   /** The maximum entries of a ZIP archive, or parts of a workbook. */

@@ -9,80 +9,88 @@ import { formatBytes } from '../json/byte-window.ts'
 import { writeJson } from '../json/json-to-delimited.ts'
 import { wasmJson } from '../json/wasm-json.ts'
 import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
-import { type ByteSource, truncateAfter, FileBytes, startOf, catchTruncatedRead } from '../spool/byte-source.ts'
+import { type ByteSource, truncateAfter, FileBytes, readStart, catchTruncatedRead } from '../spool/byte-source.ts'
 import { RejectsFile, type RowOutput } from '../spool/rejects-file.ts'
-import type { NormalisedFile, NormaliseJob, NormaliseResult } from '../format/converted-upload.ts'
+import type { ConvertedFile, ConversionJob, ConversionResult } from '../format/conversion-job.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
 
-/** A conversion job and its temporary files. */
-type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
+/** A conversion job and its additional temporary files. */
+type JobWithScratchFiles = ConversionJob & { scratch: ScratchFiles }
 
-/** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
-export async function normaliseUpload(job: NormaliseJob, port: JobPort): Promise<NormaliseResult> {
+/**
+ * Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the
+ * source.
+ */
+export async function convertUpload(job: ConversionJob, port: JobPort): Promise<ConversionResult> {
   using scratch = new ScratchFiles(job.directory)
   let maxBytesRead = 0
-  const file = await normaliseWith({ ...job, scratch }, (bytes) => {
+  const file = await convertByFormat({ ...job, scratch }, (bytes) => {
     // Progress never decreases, even if the source is read a second time.
     maxBytesRead = Math.max(maxBytesRead, bytes)
     port.progress({ bytesRead: maxBytesRead })
   })
-  return { file, heldBytes: heldBytes() }
+  return { file, memoryBytes: measureMemory() }
 }
 
-function heldBytes(): number {
+function measureMemory(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers + wasmJson.usedBytes
 }
 
-async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void): Promise<NormalisedFile> {
+/** Detects the format of an upload, and converts it. */
+async function convertByFormat(job: JobWithScratchFiles, onRead: (bytes: number) => void): Promise<ConvertedFile> {
   const { source, size, name, limits, options } = job
   const file = new FileBytes(source, 0, size, limits.chunkBytes, onRead)
-  const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
-  if (content.kind === 'GZIP') return normaliseUnpacked(job, gunzipFile(file, name, limits), name, 'gzip')
-  if (content.kind !== 'ZIP') return normaliseContent(job, file, content, [])
+  const content = detectFormat(await readStart(file, detectionBytes), name, options.encoding)
+  if (content.kind === 'GZIP') return convertUnpacked(job, gunzipFile(file, name, limits), name, 'gzip')
+  if (content.kind !== 'ZIP') return convertContent(job, file, content, [])
   const archive = await ZipArchive.open(file, name, limits)
-  if (isWorkbook(archive)) return normaliseWorkbook(job, archive, [])
+  if (isWorkbook(archive)) return convertWorkbook(job, archive, [])
   refuseOtherDocuments(archive)
   const entry = await chooseEntry(archive, options)
-  return normaliseUnpacked(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
-}
-
-/** Converts the content of an archive. It may have any supported format except another archive. */
-async function normaliseUnpacked(
-  job: NormaliseWork,
-  unpacked: ByteSource,
-  name: string,
-  format: string,
-): Promise<NormalisedFile> {
-  const { limits, options } = job
-  const content = detectFormat(await startOf(unpacked, detectionBytes), name, options.encoding)
-  if (content.kind !== 'ZIP') return normaliseContent({ ...job, name }, unpacked, content, [format])
-  // A workbook needs random access, so it is first unpacked to a file.
-  const scratchFile = job.scratch.open()
-  const writer = new SpoolWriter(scratchFile, limits.spoolBytes, name)
-  await copyBytes(job.firstBytes === undefined ? unpacked : limitBytes(unpacked, limits.previewBytes, name), writer)
-  const archive = await ZipArchive.open(new FileBytes(scratchFile, 0, writer.size, limits.chunkBytes), name, limits)
-  if (!isWorkbook(archive)) throw nestedArchiveProblem(name)
-  return normaliseWorkbook(job, archive, [format])
+  return convertUnpacked(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
 }
 
 /**
- * Writes the content as Parquet or as delimited UTF-8 text. `notices` are the formats around the content, such as a ZIP
- * archive.
+ * Converts the content of an archive, which may have any supported format except another archive. `archiveFormat`
+ * describes the archive.
  */
-async function normaliseContent(
-  job: NormaliseJob,
+async function convertUnpacked(
+  job: JobWithScratchFiles,
+  unpacked: ByteSource,
+  name: string,
+  archiveFormat: string,
+): Promise<ConvertedFile> {
+  const { limits, options } = job
+  const content = detectFormat(await readStart(unpacked, detectionBytes), name, options.encoding)
+  if (content.kind !== 'ZIP') return convertContent({ ...job, name }, unpacked, content, [archiveFormat])
+  // A workbook is a ZIP archive too. It needs random access, so it is first unpacked to a file.
+  const scratchFile = job.scratch.open()
+  const writer = new SpoolWriter(scratchFile, limits.spoolBytes, name)
+  const isPreview = job.firstBytes !== undefined
+  await copyBytes(isPreview ? limitBytes(unpacked, limits.previewBytes, name) : unpacked, writer)
+  const archive = await ZipArchive.open(new FileBytes(scratchFile, 0, writer.size, limits.chunkBytes), name, limits)
+  if (!isWorkbook(archive)) throw nestedArchiveProblem(name)
+  return convertWorkbook(job, archive, [archiveFormat])
+}
+
+/**
+ * Writes content that is not an archive: Parquet unchanged, everything else as delimited UTF-8 text. `outerFormats`
+ * describes the formats around the content, such as gzip.
+ */
+async function convertContent(
+  job: ConversionJob,
   wholeSource: ByteSource,
   content: FileContent,
-  notices: string[],
-): Promise<NormalisedFile> {
+  outerFormats: string[],
+): Promise<ConvertedFile> {
   assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.expectedFormat, job.name)
   const output = createOutput(job)
   if (content.kind === 'PARQUET') {
     await copyBytes(wholeSource, output.writer)
-    return finishOutput('PARQUET', output, { notices: [...notices, 'Parquet'], complete: true })
+    return finishOutput('PARQUET', output, { formats: [...outerFormats, 'Parquet'], complete: true })
   }
   if (!('encoding' in content)) throw nestedArchiveProblem(job.name)
   const source = job.firstBytes === undefined ? wholeSource : truncateAfter(wholeSource, job.firstBytes)
@@ -91,41 +99,46 @@ async function normaliseContent(
   if (content.kind === 'JSON') {
     const { kind, ...result } = await writeJson(text, output, job)
     const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
-    return finishOutput('DELIMITED', output, { ...result, sparse: true, notices: [...notices, description] })
+    return finishOutput('DELIMITED', output, { ...result, sparse: true, formats: [...outerFormats, description] })
   }
   const isComplete = (await copyBytes(text, output.writer).catch(catchTruncatedRead)) !== 'CUT'
-  return finishOutput('DELIMITED', output, { notices: [...notices, textDescription], complete: isComplete })
+  return finishOutput('DELIMITED', output, { formats: [...outerFormats, textDescription], complete: isComplete })
 }
 
-async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, notices: string[]): Promise<NormalisedFile> {
+/** Writes one sheet of a workbook as delimited text. */
+async function convertWorkbook(
+  job: JobWithScratchFiles,
+  archive: ZipArchive,
+  outerFormats: string[],
+): Promise<ConvertedFile> {
   assertFormat('DELIMITED', job.expectedFormat, job.name)
-  const out = createOutput(job)
-  const sheetResult = await writeSheet(archive, out, job)
+  const output = createOutput(job)
+  const sheetResult = await writeSheet(archive, output, job)
   const { number, name } = sheetResult.sheets.find(({ isRead }) => isRead)!
   const sheetCount = sheetResult.sheets.length
   const sheet = sheetCount === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${sheetCount})`
-  return finishOutput('DELIMITED', out, {
+  return finishOutput('DELIMITED', output, {
     ...sheetResult,
-    notices: [...notices, `an Excel workbook, of which ${sheet} was read`],
+    formats: [...outerFormats, `an Excel workbook, of which ${sheet} was read`],
   })
 }
 
-function createOutput({ spool, rejects, limits, name, size }: NormaliseJob): RowOutput {
-  const minDenseBytes = Math.max(limits.writtenFrom, size * limits.ratio)
+function createOutput({ spool, rejects, limits, name, size }: ConversionJob): RowOutput {
+  const minSuspiciousBytes = Math.max(limits.writtenFrom, size * limits.ratio)
   return {
-    writer: new SpoolWriter(spool, limits.spoolBytes, name, minDenseBytes),
+    writer: new SpoolWriter(spool, limits.spoolBytes, name, minSuspiciousBytes),
     rejects: new RejectsFile(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
   }
 }
 
 function finishOutput(
-  format: NormalisedFile['format'],
+  format: ConvertedFile['format'],
   { writer, rejects }: RowOutput,
-  rest: Omit<NormalisedFile, 'format' | 'size' | 'rejected'>,
-): NormalisedFile {
+  description: Omit<ConvertedFile, 'format' | 'size' | 'rejected'>,
+): ConvertedFile {
   writer.flush()
   rejects.flush()
-  return { format, size: writer.size, rejected: rejects.count, ...rest }
+  return { format, size: writer.size, rejected: rejects.count, ...description }
 }
 
 async function copyBytes(source: ByteSource, writer: SpoolWriter): Promise<void> {

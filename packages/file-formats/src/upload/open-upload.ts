@@ -1,11 +1,11 @@
 import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
-import type { FoundSheet, NormalisedFile } from '../format/converted-upload.ts'
+import type { FoundSheet, ConvertedFile } from '../format/conversion-job.ts'
 import { unreadSheets } from '../excel/choose-sheet.ts'
 import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/upload-limits.ts'
-import { normaliseInThread } from './convert-upload-in-thread.ts'
+import { convertInThread } from './convert-upload-in-thread.ts'
 import { readRejects } from '../spool/rejects-file.ts'
 import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
@@ -21,7 +21,9 @@ export interface UploadToOpen {
   limits?: UploadLimits
   /** The only accepted format, if set. A file of the other format is rejected before it is unpacked. */
   expectedFormat?: UploadFormat
-  /** The number of bytes of rows after which unpacking stops, for example for a preview. */
+  /**
+   * The number of bytes of rows after which unpacking or converting stops, for a preview. Absent: all rows are needed.
+   */
   firstBytes?: number
   /**
    * Called while the upload is unpacked or converted, with bytes of the upload itself. Not called for an upload that is
@@ -30,6 +32,7 @@ export interface UploadToOpen {
   onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
 
+/** The dialect of a text that this process wrote, with the columns as options. */
 type ReadDialect = Omit<WrittenDialect, 'columns'> & { columns?: ColumnOptions[] }
 
 /** An open upload as a file of plain rows. Disposing closes the file; a temporary file is then deleted. */
@@ -65,6 +68,7 @@ export interface OpenedUpload extends Disposable {
   written?: number
 }
 
+/** Why a file cannot be opened, by error code. Each is the end of a sentence that starts with the name of the file. */
 const unreadableReasons: Record<string, string> = {
   ENOENT: 'no longer exists on the server; upload it again',
   EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
@@ -73,45 +77,49 @@ const unreadableReasons: Record<string, string> = {
 }
 
 /**
- * Opens an upload of any supported format as one file of plain rows. UTF-8 text and Parquet are opened in place. A
- * thread converts everything else once to a temporary file, within the limits. An abort stops this at once and leaves
- * no files. Throws SourceProblem for problems that a user can fix.
+ * Opens an upload of any supported format as one file of plain rows. UTF-8 text and Parquet are opened in place.
+ * Everything else is converted in a thread to a temporary file. An abort ends the conversion and leaves no files.
+ * Throws SourceProblem for problems that a user can fix.
  */
 export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Promise<OpenedUpload> {
   signal.throwIfAborted()
   const { path, name, options = {} } = upload
   const fd = typeof path === 'number' ? path : openFile(path, name)
   const close = () => {
-    if (fd !== path) closeSync(fd)
+    const isOwnDescriptor = fd !== path
+    if (isOwnDescriptor) closeSync(fd)
   }
-  let isDescriptorInUse = false
+  let isReturned = false
   try {
     const { size } = fstatSync(fd)
     const start = Buffer.alloc(Math.min(size, detectionBytes))
-    const content = detectFormat(start.subarray(0, readSync(fd, start, 0, start.length, 0)), name, options.encoding)
-    if (content.kind !== 'PARQUET' && !(content.kind === 'TEXT' && content.encoding === 'utf-8')) {
-      return await openNormalised(upload, fd, size, signal)
-    }
-    const format = content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED'
+    const startLength = readSync(fd, start, 0, start.length, 0)
+    const content = detectFormat(start.subarray(0, startLength), name, options.encoding)
+    const isParquet = content.kind === 'PARQUET'
+    const isUtf8Text = content.kind === 'TEXT' && content.encoding === 'utf-8'
+    if (!isParquet && !isUtf8Text) return await openConverted(upload, fd, size, signal)
+    const format = isParquet ? 'PARQUET' : 'DELIMITED'
     assertFormat(format, upload.expectedFormat, name)
-    isDescriptorInUse = true
-    const formatSentence = `${name} is ${content.kind === 'PARQUET' ? 'Parquet' : 'UTF-8 text'}.`
+    isReturned = true
     return {
       format,
       file: { fd, size, name },
       inPlace: true,
       complete: true,
-      formatSentence,
+      formatSentence: `${name} is ${isParquet ? 'Parquet' : 'UTF-8 text'}.`,
       rejected: 0,
       rejects: yieldNoRejects,
       [Symbol.dispose]: callOnce(close),
     }
   } finally {
-    if (!isDescriptorInUse) close()
+    if (!isReturned) close()
   }
 }
 
-async function openNormalised(
+/**
+ * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the conversion.
+ */
+async function openConverted(
   upload: UploadToOpen,
   source: number,
   size: number,
@@ -135,7 +143,7 @@ async function openNormalised(
   })
   try {
     rejects = openSpool(directory)
-    const before = fstatSync(source, { bigint: true })
+    const statBefore = fstatSync(source, { bigint: true })
     const job = {
       name,
       source,
@@ -148,20 +156,24 @@ async function openNormalised(
       ...(firstBytes !== undefined && { firstBytes }),
       ...(expectedFormat && { expectedFormat }),
     }
-    const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
-    const after = fstatSync(source, { bigint: true })
-    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changedFileProblem(name)
+    const convertedFile = await convertInThread(job, signal, (bytes) => onProgress?.(bytes, size))
+    const statAfter = fstatSync(source, { bigint: true })
+    const isUnchanged = statAfter.size === statBefore.size && statAfter.mtimeNs === statBefore.mtimeNs
+    if (!isUnchanged) throw changedFileProblem(name)
     onProgress?.(size, size)
-    return createOpenedUpload(normalised, upload, { spool, rejects }, close)
+    return createOpenedUpload(convertedFile, upload, { spool, rejects }, close)
   } catch (error) {
     close()
     throw error
   }
 }
 
-/** Returns the upload for a converted file, with the columns of the options and the types that the file declares. */
+/**
+ * Returns the opened upload for a converted file. Its columns are those of the options and those that the file
+ * declares.
+ */
 function createOpenedUpload(
-  { format, size, notices, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
+  { format, size, formats, dialect, sheets, sparse, complete, rejected, written }: ConvertedFile,
   { name, options = {} }: UploadToOpen,
   { spool, rejects }: { spool: number; rejects: number },
   close: () => void,
@@ -173,7 +185,7 @@ function createOpenedUpload(
     file: { fd: spool, size, name },
     inPlace: false,
     complete,
-    formatSentence: `${name} is ${notices.join(' holding ')}.`,
+    formatSentence: `${name} is ${formats.join(' holding ')}.`,
     ...(dialect && { dialect: { ...dialect, ...(columns.length > 0 && { columns }) } }),
     ...(sheets && { sheets }),
     ...(unreadWarning !== undefined && { unread: unreadWarning }),

@@ -15,12 +15,15 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { parquetSource } from '../parquet/parquet-source.ts'
 import { isPacked } from '../format/detect-format.ts'
 
-/** The user's options for a file, and what earlier loads have determined. */
-export type FileOptions = CsvOptions & { remembered?: PreviousDialect; lookAtAll?: boolean }
+/**
+ * The user's options for a file. `previousDialect` is what earlier loads have determined. With `observeAllRows`, all
+ * rows are read before the types are inferred.
+ */
+export type FileOptions = CsvOptions & { previousDialect?: PreviousDialect; observeAllRows?: boolean }
 
 /**
- * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, then reads
- * that text. An empty JSON list gets the columns of the last load, `columnsBefore`.
+ * Reads an uploaded file in any supported format except Parquet: converts it to delimited text if necessary, and reads
+ * that text. `columnsBefore` are the columns of the previous load: an empty JSON list has these columns and no rows.
  */
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
@@ -29,37 +32,37 @@ export async function* readUpload(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, onSecondProgress } = splitProgress(report)
-  const openedUpload = await openUpload({ ...upload, options, expectedFormat: 'DELIMITED', onProgress }, signal).catch(
-    (error: unknown) => {
-      if (columnsBefore.length > 0 && error instanceof SourceProblem && error.code === 'EMPTY_SOURCE') return undefined
-      throw error
-    },
-  )
-  if (!openedUpload) return yield emptyRowStream('', columnsBefore)
-  using opened = openedUpload
+  const uploadToOpen = { ...upload, options, expectedFormat: 'DELIMITED' as const, onProgress }
+  using opened = await openUpload(uploadToOpen, signal).catch((error: unknown) => {
+    const isEmptyList = error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
+    if (isEmptyList && columnsBefore.length > 0) return undefined
+    throw error
+  })
+  if (!opened) return yield emptyRowStream('', columnsBefore)
   yield* readOpened(opened, options, { ...report, progress: onSecondProgress(opened.file.size) }, signal)
 }
 
 /** Reads an upload that is already open. Progress is in bytes of the opened file. */
 export async function* readOpened(
   opened: OpenedUpload,
-  { lookAtAll, ...options }: FileOptions,
+  { observeAllRows, ...options }: FileOptions,
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
   if (!opened.inPlace) report.log('INFO', 'LOW', opened.formatSentence)
 
-  let first: string | undefined
+  let firstRejection: string | undefined
+  /** Reports the rows that the conversion rejected. Only the first of them are stored; the others are only counted. */
   const reportRejects = async () => {
-    let kept = 0
+    let storedRows = 0
     for await (const rows of opened.rejects()) {
-      first ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
+      firstRejection ??= `line ${rows[0]!.line}: ${rows[0]!.reason}`
       for (const row of rows) report.reject(row)
-      kept += rows.length
+      storedRows += rows.length
       signal.throwIfAborted()
     }
-    if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
+    if (opened.rejected > storedRows) report.rejectMore(opened.rejected - storedRows)
   }
   const uploadReport: ReadReporter = {
     ...report,
@@ -69,10 +72,10 @@ export async function* readOpened(
     },
   }
   await reportRejects()
-  // Rows that the conversion rejected cannot be loaded. If there are already too many of them, fail before the converted
-  // rows are read.
-  const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
-  if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
+  // If the conversion has rejected too many rows, the load fails before the converted rows are read.
+  const rejections = { count: opened.rejected, first: firstRejection }
+  const tooMany = opened.written === undefined ? undefined : tooManyRejected(opened.written, rejections)
+  if (tooMany !== undefined) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const config = {
     ...options,
     ...opened.dialect,
@@ -80,7 +83,7 @@ export async function* readOpened(
     fileName: name,
     isRewritten: opened.dialect !== undefined,
     reportOddValues: true,
-    ...(lookAtAll && { lookAtAll }),
+    ...(observeAllRows && { observeAllRows }),
   }
   for await (const rowStream of csvSource.read(config, uploadReport, signal))
     yield {
@@ -97,16 +100,16 @@ export async function* readParquetUpload(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload
-  if (!looksPacked(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
-  const { first, onSecondProgress } = splitProgress(report)
-  using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress: first }, signal)
+  if (!isPackedFile(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
+  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress }, signal)
   const { fd, size } = opened.file
   report.log('INFO', 'LOW', opened.formatSentence)
   yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: onSecondProgress(size) }, signal)
 }
 
 /** True if the file is gzip or ZIP. False for a file that cannot be opened; the reader then reports the error. */
-function looksPacked(path: string): boolean {
+function isPackedFile(path: string): boolean {
   let descriptor: number | undefined
   try {
     descriptor = openSync(path, 'r')

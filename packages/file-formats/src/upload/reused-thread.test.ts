@@ -45,7 +45,7 @@ describe('a reader thread that is kept for the next upload', () => {
   it('gives the same results as a new thread, and is reused', async () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await open(name))
-    using _kept = keepReaderThread('normalise')
+    using _kept = keepReaderThread('convert')
     await open('rows.json')
     const before = await nextThreadId()
     for (const name of [...names, ...names.toReversed(), ...names]) expect(await open(name)).toEqual(alone.get(name))
@@ -53,7 +53,7 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   itUnless(existsSync('/proc/self/fd') ? undefined : 'needs /proc')('does not keep files open', async () => {
-    using _kept = keepReaderThread('normalise')
+    using _kept = keepReaderThread('convert')
     await open('book.xlsx.gz')
     const before = readdirSync('/proc/self/fd').length
     for (const name of names) await open(name)
@@ -62,8 +62,8 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   it('ends after an unreadable upload, whose error names the file', async () => {
-    using recorded = recordThreads('normalise')
-    using _kept = keepReaderThread('normalise')
+    using recorded = recordThreads('convert')
+    using _kept = keepReaderThread('convert')
     const cut = uploads['packed.csv.gz'].subarray(0, -1)
     for (let times = 0; times < 2; times++) await expect(folder.open('cut.gz', cut)).rejects.toThrow('cut.gz')
     await until(() => recorded.countRunning() === 0, { within: 30_000 })
@@ -72,7 +72,7 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   it('is reused after a large upload of short records', async () => {
-    using _kept = keepReaderThread('normalise')
+    using _kept = keepReaderThread('convert')
     await open('rows.json')
     const before = await nextThreadId()
     await folder.open('large.ndjson', '{"id":1,"name":"Oslo"}\n'.repeat(300_000))
@@ -81,8 +81,8 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   it('ends after an upload that leaves much in its memory, and is not used for other memory limits', async () => {
-    using recorded = recordThreads('normalise')
-    using _kept = keepReaderThread('normalise')
+    using recorded = recordThreads('convert')
+    using _kept = keepReaderThread('convert')
     await open('rows.json')
     const before = await nextThreadId()
     await folder.open('long.json', `[{"id":1},{"id":2,"name":"${'Oslo'.repeat(3_900_000)}"}]`)
@@ -94,9 +94,9 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   it('starts with the first upload, and ends when its last holder is disposed of', async () => {
-    using recorded = recordThreads('normalise')
+    using recorded = recordThreads('convert')
     const before = await nextThreadId()
-    const kept = keepReaderThread('normalise')
+    const kept = keepReaderThread('convert')
     expect((await nextThreadId()) - before).toBe(1)
     await open('rows.json')
     await open('rows.json')

@@ -105,6 +105,9 @@ describe('a column as a spreadsheet prints it', () => {
 
   it('has numbers such as 1.234 if the table has decimal points from an earlier file', () => {
     const remembered = { decimal: 'POINT' as const, labels: ['name', 'value'], dayFirst: {}, numbers: ['value'] }
-    expect(loadSecond(thousands, { remembered })).toMatchObject({ type: 'DECIMAL', values: ['1.234', '2.500'] })
+    expect(loadSecond(thousands, { previousDialect: remembered })).toMatchObject({
+      type: 'DECIMAL',
+      values: ['1.234', '2.500'],
+    })
   })
 })

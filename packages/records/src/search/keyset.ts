@@ -36,9 +36,9 @@ export function buildAfterKeysCondition(
 type KeysetValue = RawBuilder<unknown> | undefined
 
 /**
- * Returns the condition with one comparison per term: a row comes later by the first term, or it is equal there and
- * comes later by the other terms. For example, for two terms: `a > 1 or (a = 1 and b > 2)`. A value of undefined stands
- * for null.
+ * Returns the condition for the rows after these values, with a comparison for each term, such as `a > 1 or (a = 1 and
+ * b > 2)`: a row comes later by the first term, or it is equal there and comes later by the other terms. A value of
+ * undefined means null.
  */
 function buildLexicographicCondition(
   [term, ...rest]: readonly OrderTerm[],

@@ -47,9 +47,8 @@ function parseValue(property: Property, text: string): string {
     case 'boolean':
       return text === 'true' || text === 'false' ? text : rejectTerm('must compare with true or false')
     case 'enum':
-      return property.values.includes(text)
-        ? text
-        : rejectTerm(`must compare with one of: ${property.values.join(', ')}`)
+      if (property.values.includes(text)) return text
+      return rejectTerm(`must compare with one of: ${property.values.join(', ')}`)
     case 'date-time':
       return dateTime(text)
     case 'string':

@@ -6,11 +6,14 @@ export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
 /** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. `month` is 1 to 12. */
-export function daysFrom2000(year: number, month: number, day: number): number {
-  const shifted = month > 2 ? year : year - 1
-  const era = Math.floor(shifted / 400)
-  const yearOfEra = shifted - era * 400
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1
+export function daysSince2000(year: number, month: number, day: number): number {
+  // The years start in March, so that the leap day is the last day of a year. Month m (from 0) then starts after (153 m
+  // + 2) / 5 days. An era is 400 years.
+  const yearFromMarch = month > 2 ? year : year - 1
+  const monthFromMarch = month > 2 ? month - 3 : month + 9
+  const era = Math.floor(yearFromMarch / 400)
+  const yearOfEra = yearFromMarch - era * 400
+  const dayOfYear = Math.floor((153 * monthFromMarch + 2) / 5) + day - 1
   const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
   return era * 146_097 + dayOfEra - 719_468 - epochDays
 }
@@ -31,8 +34,8 @@ export interface TimestampParts {
   microseconds: number
 }
 
-/** Converts a `Date` to UTC and writes the result into `moment`. */
-export const momentOf = (date: Date, moment: TimestampParts): void => {
+/** Converts a `Date` to a timestamp in UTC, and writes it into `moment`. */
+export const convertDate = (date: Date, moment: TimestampParts): void => {
   const milliseconds = date.getTime()
   const seconds = Math.floor(milliseconds / 1000)
   const days = Math.floor(seconds / secondsOfDay)
@@ -61,7 +64,7 @@ export function writeMicroseconds(view: DataView, at: number, { days, seconds, m
 const timestampPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?$/i
 
-/** The kind of a parsed text. `ZERO` is a date with a zero year, month or day, such as `0000-00-00`. */
+/** The kind of a parsed text. ZERO is a date with a zero year, month or day, such as `0000-00-00`. */
 type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
 
 /**
@@ -70,13 +73,13 @@ type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
  * result is in UTC. Returns ZERO, without a result, for a date with a zero year, month or day. Returns undefined for
  * any other text. Rounds fractions finer than a microsecond, as PostgreSQL does. Supports the years 1 to 9999.
  */
-export function readTime(text: string, moment: TimestampParts): TimeTextKind {
+export function parseTimeText(text: string, moment: TimestampParts): TimeTextKind {
   const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []
   if (whole === undefined) return undefined
   const [year, month, day] = [Number(y), Number(m), Number(d)]
   if (year === 0 || month === 0 || day === 0) return 'ZERO'
   if (!isDay(year, month, day)) return undefined
-  moment.days = daysFrom2000(year, month, day)
+  moment.days = daysSince2000(year, month, day)
   moment.seconds = 0
   moment.microseconds = 0
   if (hours === undefined) return offset === undefined ? 'DAY' : undefined

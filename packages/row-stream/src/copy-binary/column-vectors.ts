@@ -33,7 +33,7 @@ export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** Integers that do not fit into 64 bits, by row. They replace the halves. Absent if all integers fit. */
+  /** The integers that do not fit into 64 bits, by row. For such a row, the halves do not count. Absent if all fit. */
   big?: Map<number, bigint>
   scale: number
 }
@@ -70,18 +70,18 @@ export interface BytesVector extends NullableVector {
 
 export type VectorKind = ColumnVector['kind']
 
-const two32 = 4294967296
+const twoPow32 = 2 ** 32
 
-/** Returns a 64-bit integer as a number, or as a bigint if a number would round it. */
-export function wholeOf(low: number, high: number): number | bigint {
+/** Returns the 64-bit integer that two halves represent: as a number, or as a bigint if a number would round it. */
+export function integerOfHalves(low: number, high: number): number | bigint {
   // The upper half of 2^53 has 21 bits.
-  if (high >= -0x200000 && high < 0x200000) return high * two32 + (low >>> 0)
+  if (high >= -0x200000 && high < 0x200000) return high * twoPow32 + (low >>> 0)
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
 
 /** Returns the unscaled integer of a decimal. */
-export function unscaledOf(vector: DecimalVector, row: number): number | bigint {
-  return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
+export function unscaledInteger(vector: DecimalVector, row: number): number | bigint {
+  return vector.big?.get(row) ?? integerOfHalves(vector.low[row]!, vector.high[row]!)
 }
 
 /**

@@ -3,7 +3,7 @@ const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
 const point = 0x2e
-const notFinite: Record<string, number> = {
+const nonFiniteSigns: Record<string, number> = {
   nan: 0xc000,
   infinity: 0xd000,
   inf: 0xd000,
@@ -18,20 +18,20 @@ const notFinite: Record<string, number> = {
  */
 export class NumericText {
   /** The number of digits before the decimal point, without leading zeros. */
-  before = 0
+  integerDigits = 0
   /** The number of digits after the decimal point. */
-  after = 0
+  fractionDigits = 0
   /** The number of digits after the decimal point, without trailing zeros. */
-  significantAfter = 0
-  #source: Uint8Array = new Uint8Array()
-  #whole = 0
-  #fraction = 0
-  #negative = false
-  #special = 0
+  significantFractionDigits = 0
+  #bytes: Uint8Array = new Uint8Array()
+  #integerStart = 0
+  #fractionStart = 0
+  #isNegative = false
+  #nonFiniteSign = 0
 
   /** True for NaN and infinity. Their digit counts are zero. */
-  get special(): boolean {
-    return this.#special !== 0
+  get isNotFinite(): boolean {
+    return this.#nonFiniteSign !== 0
   }
 
   /**
@@ -40,50 +40,52 @@ export class NumericText {
    * it.
    */
   read(source: Uint8Array, from: number, to: number): boolean {
-    this.#special = 0
+    this.#nonFiniteSign = 0
     let position = from
-    this.#negative = source[position] === 0x2d
-    if (this.#negative || source[position] === 0x2b) position++
+    this.#isNegative = source[position] === 0x2d
+    if (this.#isNegative || source[position] === 0x2b) position++
     const firstDigit = position
     while (position < to && source[position] === zero) position++
-    this.#whole = position
+    this.#integerStart = position
     while (position < to && isDigit(source[position]!)) position++
-    this.before = position - this.#whole
+    this.integerDigits = position - this.#integerStart
     let digitCount = position - firstDigit
-    this.after = 0
-    this.significantAfter = 0
+    this.fractionDigits = 0
+    this.significantFractionDigits = 0
     if (position < to && source[position] === point) {
-      this.#fraction = ++position
+      this.#fractionStart = ++position
       let afterLastNonZero = position
       while (position < to && isDigit(source[position]!)) if (source[position++] !== zero) afterLastNonZero = position
-      this.after = position - this.#fraction
-      this.significantAfter = afterLastNonZero - this.#fraction
-      digitCount += this.after
+      this.fractionDigits = position - this.#fractionStart
+      this.significantFractionDigits = afterLastNonZero - this.#fractionStart
+      digitCount += this.fractionDigits
     }
-    if (position !== to) return this.#unusual(source, from, to)
-    this.#source = source
-    return digitCount > 0 && this.before <= maxNumericDigits.before && this.after <= maxNumericDigits.after
+    if (position !== to) return this.#readUnusual(source, from, to)
+    this.#bytes = source
+    return (
+      digitCount > 0 && this.integerDigits <= maxNumericDigits.before && this.fractionDigits <= maxNumericDigits.after
+    )
   }
 
   /** The maximum number of bytes that `write` needs. */
   get maxByteLength(): number {
-    return 16 + ((this.before + this.after) >> 1)
+    return 16 + ((this.integerDigits + this.fractionDigits) >> 1)
   }
 
   /** Writes the value without its length prefix. Returns the number of bytes. */
   write(view: DataView, start: number): number {
-    if (this.#special !== 0) {
+    if (this.#nonFiniteSign !== 0) {
       view.setInt32(start, 0)
-      view.setUint16(start + 4, this.#special)
+      view.setUint16(start + 4, this.#nonFiniteSign)
       view.setUint16(start + 6, 0)
       return 8
     }
-    const source = this.#source
-    let weight = Math.ceil(this.before / 4) - 1
+    const source = this.#bytes
+    let weight = Math.ceil(this.integerDigits / 4) - 1
     let position = start + 8
     let afterLastNonZero = position
-    let digitPosition = this.#whole
-    for (let digitsLeft = this.before; digitsLeft > 0; ) {
+    let digitPosition = this.#integerStart
+    for (let digitsLeft = this.integerDigits; digitsLeft > 0; ) {
       const length = digitsLeft % 4 || 4
       let group = 0
       for (let index = 0; index < length; index++) group = group * 10 + source[digitPosition++]! - zero
@@ -92,8 +94,8 @@ export class NumericText {
       if (group !== 0) afterLastNonZero = position
       digitsLeft -= length
     }
-    digitPosition = this.#fraction
-    for (let digitsLeft = this.significantAfter; digitsLeft > 0; digitsLeft -= 4) {
+    digitPosition = this.#fractionStart
+    for (let digitsLeft = this.significantFractionDigits; digitsLeft > 0; digitsLeft -= 4) {
       let group = 0
       for (let index = 0; index < 4; index++)
         group = group * 10 + (index < digitsLeft ? source[digitPosition++]! - zero : 0)
@@ -108,22 +110,22 @@ export class NumericText {
     const groups = (afterLastNonZero - start - 8) >> 1
     view.setInt16(start, groups)
     view.setInt16(start + 2, groups === 0 ? 0 : weight)
-    view.setUint16(start + 4, this.#negative && groups > 0 ? 0x4000 : 0)
-    view.setInt16(start + 6, this.after)
+    view.setUint16(start + 4, this.#isNegative && groups > 0 ? 0x4000 : 0)
+    view.setInt16(start + 6, this.fractionDigits)
     return afterLastNonZero - start
   }
 
-  #unusual(source: Uint8Array, from: number, to: number): boolean {
+  #readUnusual(source: Uint8Array, from: number, to: number): boolean {
     if (to - from > maxNumericDigits.before) return false
     const text = Buffer.from(source.buffer, source.byteOffset + from, to - from)
       .toString('latin1')
       .toLowerCase()
-    this.#special = notFinite[text] ?? 0
-    if (this.special) {
-      this.before = this.after = this.significantAfter = 0
+    this.#nonFiniteSign = nonFiniteSigns[text] ?? 0
+    if (this.isNotFinite) {
+      this.integerDigits = this.fractionDigits = this.significantFractionDigits = 0
       return true
     }
-    const textWithoutExponent = withoutExponent(text)
+    const textWithoutExponent = removeExponent(text)
     if (textWithoutExponent === undefined) return false
     const bytes = Buffer.from(textWithoutExponent, 'latin1')
     return this.read(bytes, 0, bytes.length)
@@ -131,7 +133,7 @@ export class NumericText {
 }
 
 /** Converts `1.5e-3` to `0.0015`. Returns undefined if the text is not a number, or too long for PostgreSQL. */
-function withoutExponent(text: string): string | undefined {
+function removeExponent(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d*)\.?(\d*)e([+-]?\d{1,7})$/.exec(text) ?? []
   if (exponent === undefined || whole.length + fraction.length === 0) return undefined
   const shift = Number(exponent)

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../row-stream.ts'
-import { type TimestampParts, momentOf, readTime, writeMicroseconds } from './calendar.ts'
+import { type TimestampParts, convertDate, parseTimeText, writeMicroseconds } from './calendar.ts'
 import { writeJson } from './json.ts'
 import { NumericText } from './numeric-text.ts'
 import { UnstorableValue, type TupleBuffer } from './tuple-buffer.ts'
@@ -93,7 +93,7 @@ const makeIntegerWriter =
   () => {
     const minValue = -(2 ** (byteCount * 8 - 1))
     return (value, out) => {
-      const number = typeof value === 'number' ? value : wholeNumber(value, name)
+      const number = typeof value === 'number' ? value : parseInteger(value, name)
       if (!Number.isInteger(number) || number < minValue || number >= -minValue)
         throw new UnstorableValue(`does not fit ${name}`)
       out.reserve(4 + byteCount)
@@ -104,7 +104,8 @@ const makeIntegerWriter =
     }
   }
 
-function wholeNumber(value: unknown, name: string): number {
+/** Converts a value other than a number to an integer. Throws `UnstorableValue` if it is not one. */
+function parseInteger(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
   const numberText = toText(value)
   if (!/^[+-]?\d{1,40}$/.test(numberText)) throw new UnstorableValue(`is not a valid ${name}`)
@@ -144,17 +145,18 @@ const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
 /** Throws `UnstorableValue` if a column of this precision and scale would reject or round the number. */
 export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
   if (precision === undefined) return
-  if (number.before > precision - scale) throw new UnstorableValue(`does not fit DECIMAL(${precision},${scale})`)
-  if (number.significantAfter > scale) throw new UnstorableValue(`has more than ${scale} digits after the point`)
+  if (number.integerDigits > precision - scale) throw new UnstorableValue(`does not fit DECIMAL(${precision},${scale})`)
+  if (number.significantFractionDigits > scale)
+    throw new UnstorableValue(`has more than ${scale} digits after the point`)
 }
 
 const makeFloatWriter =
   (bytes: 4 | 8): WriterFactory =>
   () =>
   (value, out) => {
-    const number = typeof value === 'number' ? value : floatOf(toText(value))
-    if (bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number)))
-      throw new UnstorableValue('does not fit FLOAT')
+    const number = typeof value === 'number' ? value : parseFloatText(toText(value))
+    const overflowsFloat = bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number))
+    if (overflowsFloat) throw new UnstorableValue('does not fit FLOAT')
     out.reserve(4 + bytes)
     out.view.setInt32(out.at, bytes)
     if (bytes === 4) out.view.setFloat32(out.at + 4, number)
@@ -162,7 +164,8 @@ const makeFloatWriter =
     out.at += 4 + bytes
   }
 
-function floatOf(numberText: string): number {
+/** Parses a float. Throws `UnstorableValue` if the text is neither a number nor NaN. */
+function parseFloatText(numberText: string): number {
   const number = numberText.trim() === '' ? Number.NaN : Number(numberText)
   if (Number.isNaN(number) && numberText.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
   return number
@@ -191,11 +194,11 @@ const makeTimeWriter =
     return (value, out) => {
       if (value instanceof Date) {
         if (Number.isNaN(value.getTime())) throw new UnstorableValue(`is not a valid ${dataType}`)
-        momentOf(value, moment)
+        convertDate(value, moment)
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
-        const timeKind = typeof value === 'string' ? readTime(value, moment) : undefined
+        const timeKind = typeof value === 'string' ? parseTimeText(value, moment) : undefined
         const losesTime = dataType === 'DATE' && timeKind === 'TIME' && !isMidnight(moment)
         if (timeKind === undefined || losesTime) throw new UnstorableValue(`is not a valid ${dataType}`)
         if (timeKind === 'ZERO') {
@@ -204,14 +207,14 @@ const makeTimeWriter =
           return
         }
       }
-      writeMoment(out, moment, dataType)
+      writeTimestampField(out, moment, dataType)
     }
   }
 
 const isMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
 
 /** Writes a timestamp as a field of a DATE (only the day), TIMESTAMP or TIMESTAMPTZ column. */
-export function writeMoment(
+export function writeTimestampField(
   out: TupleBuffer,
   moment: TimestampParts,
   dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ',
@@ -256,9 +259,11 @@ export function toText(value: unknown): string {
   return JSON.stringify(value, (_key, inner) => (typeof inner === 'bigint' ? String(inner) : inner)) ?? ''
 }
 
+/** Formats a `Date` in UTC, with the microseconds of its `nanosecondsDelta`. */
 function dateText(date: Date): string {
   const { nanosecondsDelta = 0 } = date as { nanosecondsDelta?: number }
   const isoText = date.toISOString().replace('T', ' ').replace('Z', '')
-  const finer = Math.round(nanosecondsDelta * 1e6)
-  return finer > 0 ? isoText + String(finer).padStart(3, '0') : isoText.replace(/\.000$/, '')
+  const extraMicroseconds = Math.round(nanosecondsDelta * 1e6)
+  if (extraMicroseconds > 0) return isoText + String(extraMicroseconds).padStart(3, '0')
+  return isoText.replace(/\.000$/, '')
 }

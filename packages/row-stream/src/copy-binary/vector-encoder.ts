@@ -7,9 +7,9 @@ import {
   type FloatingVector,
   type IntegerVector,
   type TimestampVector,
-  unscaledOf,
+  unscaledInteger,
   type VectorKind,
-  wholeOf,
+  integerOfHalves,
 } from './column-vectors.ts'
 import { epochDays, epochMicroseconds } from './calendar.ts'
 import { NumericBuffer } from './numeric-buffer.ts'
@@ -18,7 +18,7 @@ import { vectorText } from './vector-text.ts'
 /** Provides memory for encoded rows and receives the filled chunks. */
 export interface ChunkSink {
   /** Returns memory of at least this many bytes for the next chunk. */
-  open(atLeast: number): Uint8Array<ArrayBuffer>
+  open(minBytes: number): Uint8Array<ArrayBuffer>
   /** Receives a chunk of complete rows: the first `length` bytes of the memory from `open`. */
   close(memory: Uint8Array<ArrayBuffer>, length: number): void
 }
@@ -40,7 +40,7 @@ export class TupleEncoder {
    * which is the same or wider.
    */
   constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
-    this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
+    this.#writers = columns.map(({ kind, dataType }) => createCellWriter(kind, dataType))
     this.#sink = sink
   }
 
@@ -55,10 +55,11 @@ export class TupleEncoder {
         this.flush()
         yield
       }
-      const target = this.#opened(sizes[row]!, to)
+      const target = this.#openTarget(sizes[row]!, to)
       const { bytes, view, cursors } = target
       let end = row
       let at = this.#at
+      // As many rows as fit into the chunk.
       for (; end < to && at + sizes[end]! <= bytes.length; end++) {
         view.setInt16(at, vectors.length)
         cursors[end] = at + 2
@@ -81,6 +82,7 @@ export class TupleEncoder {
     this.#at = 0
   }
 
+  /** Returns the size in bytes of each row. */
   #measure(vectors: readonly ColumnVector[], from: number, to: number): Int32Array {
     if (this.#sizes.length < to) this.#sizes = new Int32Array(to)
     const sizes = this.#sizes.fill(2, from, to)
@@ -90,9 +92,10 @@ export class TupleEncoder {
     return sizes
   }
 
-  #opened(atLeast: number, rows: number): TupleTarget {
+  /** Returns the memory of the current chunk, or opens a chunk with at least `minBytes` bytes. */
+  #openTarget(minBytes: number, rows: number): TupleTarget {
     if (!this.#memory) {
-      const bytes = this.#sink.open(atLeast)
+      const bytes = this.#sink.open(minBytes)
       this.#memory = bytes
       this.#target = {
         bytes,
@@ -124,46 +127,48 @@ interface CellWriter {
 }
 
 /** The length in bytes from which a native copy is faster than a loop. */
-const longValue = 48
+const minNativeCopyBytes = 48
 const epochLow = Number(epochMicroseconds & 0xffff_ffffn)
 const epochHigh = Number(epochMicroseconds >> 32n)
-const microsecondsOfDay = 86_400_000_000n
+const microsecondsPerDay = 86_400_000_000n
 
 /** Returns the writer for columns of this kind that are stored as `dataType`, the same or a wider type. */
-function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
+function createCellWriter(kind: VectorKind, dataType: DataType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
       if (kind === 'integer')
-        return fixedVectorWriter(2, (v: IntegerVector, row, view, at) => view.setInt16(at, v.low[row]!))
+        return createFixedWriter(2, (v: IntegerVector, row, view, at) => view.setInt16(at, v.low[row]!))
       break
     case 'INTEGER':
       if (kind === 'integer')
-        return fixedVectorWriter(4, (v: IntegerVector, row, view, at) => view.setInt32(at, v.low[row]!))
+        return createFixedWriter(4, (v: IntegerVector, row, view, at) => view.setInt32(at, v.low[row]!))
       break
     case 'BIGINT':
-      if (kind === 'integer') return fixedVectorWriter(8, writeWhole)
+      if (kind === 'integer') return createFixedWriter(8, writeBigint)
       break
     case 'FLOAT':
     case 'DOUBLE': {
       const isSinglePrecision = dataType === 'FLOAT'
       if (kind === 'float' || kind === 'double')
-        return isSinglePrecision ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
+        return isSinglePrecision ? createFixedWriter(4, writeFloat) : createFixedWriter(8, writeDouble)
       if (kind === 'integer')
-        return isSinglePrecision ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
+        return isSinglePrecision
+          ? createFixedWriter(4, writeIntegerAsFloat)
+          : createFixedWriter(8, writeIntegerAsDouble)
       break
     }
     case 'BOOLEAN':
       if (kind === 'boolean')
-        return fixedVectorWriter(1, (v: BooleanVector, row, view, at) => view.setUint8(at, v.bits[row]!))
+        return createFixedWriter(1, (v: BooleanVector, row, view, at) => view.setUint8(at, v.bits[row]!))
       break
     case 'DATE':
       if (kind === 'date')
-        return fixedVectorWriter(4, (v: DateVector, row, view, at) => view.setInt32(at, v.days[row]! - epochDays))
+        return createFixedWriter(4, (v: DateVector, row, view, at) => view.setInt32(at, v.days[row]! - epochDays))
       break
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      if (kind === 'timestamp' || kind === 'timestamptz') return fixedVectorWriter(8, writeTimestamp)
-      if (kind === 'date') return fixedVectorWriter(8, writeDateAsTimestamp)
+      if (kind === 'timestamp' || kind === 'timestamptz') return createFixedWriter(8, writeTimestamp)
+      if (kind === 'date') return createFixedWriter(8, writeDateAsTimestamp)
       break
     case 'DECIMAL':
       if (kind === 'decimal' || kind === 'integer' || kind === 'float' || kind === 'double')
@@ -178,14 +183,14 @@ function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
   throw new Error(`A column of ${kind} cannot be stored as ${dataType}`)
 }
 
-type WriteOne<V extends ColumnVector> = (vector: V, row: number, view: DataView, at: number) => void
+type WriteValue<V extends ColumnVector> = (vector: V, row: number, view: DataView, at: number) => void
 
-function writeWhole(vector: IntegerVector, row: number, view: DataView, at: number): void {
+function writeBigint(vector: IntegerVector, row: number, view: DataView, at: number): void {
   view.setInt32(at, vector.high[row]!)
   view.setInt32(at + 4, vector.low[row]!)
 }
 
-function writeSingle(vector: FloatingVector, row: number, view: DataView, at: number): void {
+function writeFloat(vector: FloatingVector, row: number, view: DataView, at: number): void {
   view.setFloat32(at, vector.values[row]!)
 }
 
@@ -193,12 +198,12 @@ function writeDouble(vector: FloatingVector, row: number, view: DataView, at: nu
   view.setFloat64(at, vector.values[row]!)
 }
 
-function writeWholeAsSingle(vector: IntegerVector, row: number, view: DataView, at: number): void {
-  view.setFloat32(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+function writeIntegerAsFloat(vector: IntegerVector, row: number, view: DataView, at: number): void {
+  view.setFloat32(at, Number(integerOfHalves(vector.low[row]!, vector.high[row]!)))
 }
 
-function writeWholeAsDouble(vector: IntegerVector, row: number, view: DataView, at: number): void {
-  view.setFloat64(at, Number(wholeOf(vector.low[row]!, vector.high[row]!)))
+function writeIntegerAsDouble(vector: IntegerVector, row: number, view: DataView, at: number): void {
+  view.setFloat64(at, Number(integerOfHalves(vector.low[row]!, vector.high[row]!)))
 }
 
 function writeTimestamp(vector: TimestampVector, row: number, view: DataView, at: number): void {
@@ -208,11 +213,11 @@ function writeTimestamp(vector: TimestampVector, row: number, view: DataView, at
 }
 
 function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, at: number): void {
-  view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsOfDay)
+  view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsPerDay)
 }
 
-/** Returns a writer for values of `width` bytes. `writeOne` writes a value that is not null. */
-function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
+/** Returns a writer for values of `width` bytes. `writeValue` writes a value that is not null. */
+function createFixedWriter<V extends ColumnVector>(width: number, writeValue: WriteValue<V>): CellWriter {
   return {
     measure({ nulls }, from, to, sizes) {
       for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + width
@@ -227,7 +232,7 @@ function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: Writ
           continue
         }
         view.setInt32(at, width)
-        writeOne(vector as V, row, view, at + 4)
+        writeValue(vector as V, row, view, at + 4)
         cursors[row] = at + 4 + width
       }
     },
@@ -259,7 +264,7 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
         view.setInt32(at, prefix + length)
         at += 4
         if (prefix) targetBytes[at++] = 1
-        if (length < longValue) copyShort(source, start, view, at, length)
+        if (length < minNativeCopyBytes) copyShort(source, start, view, at, length)
         else targetBytes.set(data.subarray(start, start + length), at)
         cursors[row] = at + length
       }
@@ -267,11 +272,12 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Copies `length` bytes from `source` to `target`. Four bytes at a time are twice as fast as single bytes. */
+/** Copies a few bytes. Copying four bytes at a time is twice as fast as copying single bytes. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
-  let done = 0
-  for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
-  for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
+  let copiedBytes = 0
+  for (; copiedBytes + 4 <= length; copiedBytes += 4)
+    target.setInt32(at + copiedBytes, source.getInt32(start + copiedBytes))
+  for (; copiedBytes < length; copiedBytes++) target.setUint8(at + copiedBytes, source.getUint8(start + copiedBytes))
 }
 
 /**
@@ -311,8 +317,8 @@ function createNumericWriter(): CellWriter {
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
       encodedValues.starts[row] = buffer.length
-      if (vector.kind === 'integer') buffer.push(wholeOf(vector.low[row]!, vector.high[row]!), 0)
-      else if (vector.kind === 'decimal') buffer.push(unscaledOf(vector, row), vector.scale)
+      if (vector.kind === 'integer') buffer.push(integerOfHalves(vector.low[row]!, vector.high[row]!), 0)
+      else if (vector.kind === 'decimal') buffer.push(unscaledInteger(vector, row), vector.scale)
       else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
       encodedValues.lengths[row] = buffer.length - encodedValues.starts[row]!
     }

@@ -1,4 +1,4 @@
-import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
+import { type ColumnVector, unscaledInteger, integerOfHalves } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 
@@ -8,9 +8,9 @@ export function vectorText(vector: ColumnVector, row: number): string {
     case 'boolean':
       return vector.bits[row] ? 'true' : 'false'
     case 'integer':
-      return String(wholeOf(vector.low[row]!, vector.high[row]!))
+      return String(integerOfHalves(vector.low[row]!, vector.high[row]!))
     case 'decimal':
-      return decimalText(unscaledOf(vector, row), vector.scale)
+      return decimalText(unscaledInteger(vector, row), vector.scale)
     case 'float':
       return floatText(vector.values[row]!, 'FLOAT')
     case 'double':
@@ -18,9 +18,9 @@ export function vectorText(vector: ColumnVector, row: number): string {
     case 'date':
       return dateText(vector.days[row]!)
     case 'timestamp':
-      return timestampText(wholeOf(vector.low[row]!, vector.high[row]!))
+      return timestampText(integerOfHalves(vector.low[row]!, vector.high[row]!))
     case 'timestamptz':
-      return timestampText(wholeOf(vector.low[row]!, vector.high[row]!), '+00')
+      return timestampText(integerOfHalves(vector.low[row]!, vector.high[row]!), '+00')
     case 'text':
     case 'json': {
       const { data, starts, lengths } = vector

@@ -1,8 +1,8 @@
 import type { StoredType } from '../row-stream.ts'
-import type { MeasureModule } from './profiler-module.ts'
+import type { ProfilerModule } from './profiler-module.ts'
 import type { ColumnSample } from './row-sample.ts'
-import { kindOf } from './value-encodings.ts'
-import { doubleOf, keyText, numericText, unscaledNumeric, wholeCharacters } from './value-text.ts'
+import { encodingOf } from './value-encodings.ts'
+import { parseDoubleKey, formatKey, formatNumeric, toUnscaledNumber, decodeWholeCharacters } from './value-text.ts'
 
 /** A value as PostgreSQL prints it. A longer value is truncated to 64 bytes; `bytes` is then its full length. */
 export interface FormattedValue {
@@ -23,7 +23,7 @@ export interface ColumnValues {
 }
 
 export interface MeasuredColumn {
-  module: MeasureModule
+  module: ProfilerModule
   /** The memory of the WebAssembly module. */
   bytes: Buffer
   column: number
@@ -37,39 +37,42 @@ export interface MeasuredColumn {
 
 const countBits = 56n
 
-/** Returns all values of a column that has only few distinct values. */
-export function exactValues(measured: MeasuredColumn): ColumnValues {
+/**
+ * Reads the distinct values and their counts from the module's hash table, if the column has only few distinct values.
+ */
+export function readExactValues(measured: MeasuredColumn): ColumnValues {
   const { module, bytes, column, type } = measured
-  const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED, VALUE_BYTES, KEPT_BYTES } = module
+  const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED_VALUES, VALUE_BYTES, STORED_BYTES } = module
   const counts: number[] = []
   const storedValues: { bytes: Buffer; length: number }[] = []
+  const countMask = (1n << countBits) - 1n
   for (let index = 0; index < SLOT_COUNT.value; index++) {
-    const packedCount = bytes.readBigUInt64LE(slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value + 8)
+    const slot = slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value
+    // The upper bits are the number of the stored value.
+    const packedCount = bytes.readBigUInt64LE(slot + 8)
     if (packedCount === 0n) continue
-    const address = values.value + (column * MAX_COUNTED.value + Number(packedCount >> countBits)) * VALUE_BYTES.value
+    const valueNumber = Number(packedCount >> countBits)
+    const address = values.value + (column * MAX_COUNTED_VALUES.value + valueNumber) * VALUE_BYTES.value
     const length = bytes.readUInt32LE(address)
-    storedValues.push({ bytes: bytes.subarray(address + 4, address + 4 + Math.min(length, KEPT_BYTES.value)), length })
-    counts.push(Number(packedCount & ((1n << countBits) - 1n)))
+    const start = address + 4
+    storedValues.push({ bytes: bytes.subarray(start, start + Math.min(length, STORED_BYTES.value)), length })
+    counts.push(Number(packedCount & countMask))
   }
-  if (hasKeys(type))
-    return keyValues(
-      storedValues.map((storedValue) => storedValue.bytes.readBigInt64LE(0)),
-      counts,
-      type,
-    )
-  return byteValues(storedValues, counts, measured)
+  if (!isStoredAsKey(type)) return createByteValues(storedValues, counts, measured)
+  const keys = storedValues.map((storedValue) => storedValue.bytes.readBigInt64LE(0))
+  return createKeyValues(keys, counts, type)
 }
 
 /** Returns a column's values in the sample. */
-export function sampledValues(measured: MeasuredColumn): ColumnValues {
-  return hasKeys(measured.type) ? sampledKeys(measured.sample, measured.type) : sampledBytes(measured)
+export function readSampledValues(measured: MeasuredColumn): ColumnValues {
+  return isStoredAsKey(measured.type) ? countSampledKeys(measured.sample, measured.type) : countSampledBytes(measured)
 }
 
 /** True if the module stores the values of this type as sort keys of fixed size. */
-const hasKeys = ({ dataType }: StoredType) => !['TEXT', 'DECIMAL', 'JSONB'].includes(kindOf(dataType))
+const isStoredAsKey = ({ dataType }: StoredType) => !['TEXT', 'DECIMAL', 'JSONB'].includes(encodingOf(dataType))
 
 /** Counts the distinct sort keys in the sample. Sorts them in place. */
-function sampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
+function countSampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
   keys.sort()
   const distinctKeys: bigint[] = []
   const counts: number[] = []
@@ -81,16 +84,16 @@ function sampledKeys({ keys }: ColumnSample, type: StoredType): ColumnValues {
     distinctKeys.push(key)
     counts.push(1)
   }
-  return keyValues(distinctKeys, counts, type)
+  return createKeyValues(distinctKeys, counts, type)
 }
 
 /** Counts the distinct texts or numerics in the sample. Values with the same hash count as equal. */
-function sampledBytes(measured: MeasuredColumn): ColumnValues {
+function countSampledBytes(measured: MeasuredColumn): ColumnValues {
   const { bytes } = measured
   const indexByHash = new Map<bigint, number>()
   const counts: number[] = []
   const storedValues: { bytes: Buffer; length: number }[] = []
-  for (const { hash, at: address, kept: storedBytes, length } of measured.sample.texts) {
+  for (const { hash, address, storedBytes, length } of measured.sample.texts) {
     const index = indexByHash.get(hash)
     if (index !== undefined) {
       counts[index]! += 1
@@ -100,22 +103,22 @@ function sampledBytes(measured: MeasuredColumn): ColumnValues {
     counts.push(1)
     storedValues.push({ bytes: bytes.subarray(address, address + storedBytes), length })
   }
-  return byteValues(storedValues, counts, measured)
+  return createByteValues(storedValues, counts, measured)
 }
 
-const keyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
+const createKeyValues = (keys: bigint[], counts: number[], type: StoredType): ColumnValues => ({
   counts,
-  numbers: keys.map((key) => keyNumber(key, type)),
-  format: (index) => ({ text: keyText(keys[index]!, type.dataType) }),
+  numbers: keys.map((key) => keyToNumber(key, type)),
+  format: (index) => ({ text: formatKey(keys[index]!, type.dataType) }),
 })
 
-const byteValues = (
+const createByteValues = (
   storedValues: { bytes: Buffer; length: number }[],
   counts: number[],
   { type, histogramScale: scale }: MeasuredColumn,
 ): ColumnValues => ({
   counts,
-  numbers: scale === undefined ? [] : storedValues.map(({ bytes }) => unscaledNumeric(bytes, scale)),
+  numbers: scale === undefined ? [] : storedValues.map(({ bytes }) => toUnscaledNumber(bytes, scale)),
   format: (index) => formatStoredBytes(storedValues[index]!.bytes, storedValues[index]!.length, type),
 })
 
@@ -132,8 +135,9 @@ export function formatStoredBytes(
   { dataType, scale }: StoredType,
 ): FormattedValue {
   const isStoredPartly = length > storedBytes.length
-  if (dataType !== 'DECIMAL') return { text: wholeCharacters(storedBytes), ...(isStoredPartly && { bytes: length }) }
-  const digits = numericText(storedBytes, scale, maxDigits)
+  if (dataType !== 'DECIMAL')
+    return { text: decodeWholeCharacters(storedBytes), ...(isStoredPartly && { bytes: length }) }
+  const digits = formatNumeric(storedBytes, scale, maxDigits)
   const text = digits.slice(0, maxDigits)
   const isTruncated = isStoredPartly || text.length < digits.length
   return { text, ...(isTruncated && { bytes: length }) }
@@ -144,11 +148,11 @@ const infiniteDates = new Set([-0x80000000n, 0x7fffffffn])
 const infiniteTimestamps = new Set([-0x8000000000000000n, 0x7fffffffffffffffn])
 
 /** Converts a sort key to a number; NaN if it is not finite. Keys beyond 2^53 are rounded. */
-function keyNumber(key: bigint, { dataType }: StoredType): number {
+function keyToNumber(key: bigint, { dataType }: StoredType): number {
   switch (dataType) {
     case 'DOUBLE':
     case 'FLOAT':
-      return Number.isFinite(doubleOf(key)) ? doubleOf(key) : Number.NaN
+      return Number.isFinite(parseDoubleKey(key)) ? parseDoubleKey(key) : Number.NaN
     case 'DATE':
       return infiniteDates.has(key) ? Number.NaN : Number(key)
     case 'TIMESTAMP':

@@ -2,26 +2,26 @@ import { decimalText, floatText } from '../copy-binary/vector-text.ts'
 import type { ColumnProfile, FrequentValue, StoredType } from '../row-stream.ts'
 import {
   type ColumnValues,
-  exactValues,
+  readExactValues,
   formatStoredBytes,
   type FormattedValue,
   maxDigits,
   type MeasuredColumn,
-  sampledValues,
+  readSampledValues,
 } from './column-values.ts'
-import { kindOf } from './value-encodings.ts'
-import { doubleOf, histogramScale, keyText, numericText } from './value-text.ts'
+import { encodingOf } from './value-encodings.ts'
+import { parseDoubleKey, histogramScale, formatKey, formatNumeric } from './value-text.ts'
 
 /** The measured state of a column, as in assembly/column-state.ts. */
 interface ColumnState {
   hasRange: boolean
-  isUncounted: boolean
-  counted: number
+  hasManyValues: boolean
+  countedValues: number
   nulls: number
   minKey: bigint
   maxKey: bigint
-  shortest: number
-  longest: number
+  minCharacters: number
+  maxCharacters: number
   negativeInfinity: number
   infinity: number
   notANumber: number
@@ -32,22 +32,22 @@ interface ColumnState {
 
 /** Reads the state of a column from the module's memory, in the layout of its assembly source. */
 function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
-  const { STATES, STATE_BYTES, KEPT_BYTES } = module
+  const { STATES, STATE_BYTES, STORED_BYTES } = module
   const address = STATES.value + column * STATE_BYTES.value
   const state = bytes.subarray(address, address + STATE_BYTES.value)
   const readKeptValue = (from: number, length: number) => ({
-    bytes: state.subarray(from, from + Math.min(length, KEPT_BYTES.value)),
+    bytes: state.subarray(from, from + Math.min(length, STORED_BYTES.value)),
     length,
   })
   return {
     hasRange: state[1] === 1,
-    isUncounted: state[2] === 1,
-    counted: state[3]!,
+    hasManyValues: state[2] === 1,
+    countedValues: state[3]!,
     nulls: Number(state.readBigUInt64LE(8)),
     minKey: state.readBigInt64LE(16),
     maxKey: state.readBigInt64LE(24),
-    shortest: state.readInt32LE(40),
-    longest: state.readInt32LE(44),
+    minCharacters: state.readInt32LE(40),
+    maxCharacters: state.readInt32LE(44),
     negativeInfinity: Number(state.readBigUInt64LE(48)),
     infinity: Number(state.readBigUInt64LE(56)),
     notANumber: Number(state.readBigUInt64LE(64)),
@@ -60,20 +60,22 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
 export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'column'> {
   const { type, rows, sample } = column
   const state = readState(column)
-  const scaledColumn = { ...column, histogramScale: histogramScaleOf(state, type) }
+  const scaledColumn = { ...column, histogramScale: chooseHistogramScale(state, type) }
   const nonNullCount = rows - state.nulls
-  const isExact = !state.isUncounted || sample.isComplete
-  const kind = kindOf(type.dataType)
-  if (kind === 'JSONB') return { nulls: state.nulls, ...distinctOf(scaledColumn, state, undefined) }
-  const values = state.isUncounted ? sampledValues(scaledColumn) : exactValues(scaledColumn)
+  const isExact = !state.hasManyValues || sample.isComplete
+  const encoding = encodingOf(type.dataType)
+  if (encoding === 'JSONB') return { nulls: state.nulls, ...countDistinct(scaledColumn, state, undefined) }
+  const values = state.hasManyValues ? readSampledValues(scaledColumn) : readExactValues(scaledColumn)
   const notFiniteCount = state.negativeInfinity + state.infinity + state.notANumber
-  const range = kind === 'TEXT' || kind === 'BOOLEAN' ? undefined : rangeOf(state, scaledColumn)
-  const histogram = range && histogramOf(range, values, nonNullCount - notFiniteCount, scaledColumn)
+  const hasHistogram = encoding !== 'TEXT' && encoding !== 'BOOLEAN'
+  const range = hasHistogram ? finiteRange(state, scaledColumn) : undefined
+  const histogram = range && createHistogram(range, values, nonNullCount - notFiniteCount, scaledColumn)
   return {
     nulls: state.nulls,
-    ...distinctOf(scaledColumn, state, isExact ? values : undefined),
+    ...countDistinct(scaledColumn, state, isExact ? values : undefined),
     ...formatExtremes(state, scaledColumn),
-    ...(kind === 'TEXT' && state.longest >= 0 && { minLength: state.shortest, maxLength: state.longest }),
+    ...(encoding === 'TEXT' &&
+      state.maxCharacters >= 0 && { minLength: state.minCharacters, maxLength: state.maxCharacters }),
     ...(notFiniteCount > 0 && { notFinite: notFiniteCount }),
     ...(nonNullCount > 0 && { frequentValues: listFrequentValues(values, nonNullCount, isExact) }),
     ...(histogram && { histogram }),
@@ -85,18 +87,18 @@ export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'colu
  * Returns the number of distinct values. It is exact if the column has few of them or `values` contains all values of
  * the column. Otherwise it is an estimate.
  */
-function distinctOf(
+function countDistinct(
   { module, bytes, column, rows }: MeasuredColumn,
-  { isUncounted, counted, nulls }: ColumnState,
+  { hasManyValues, countedValues, nulls }: ColumnState,
   values: ColumnValues | undefined,
 ): Pick<ColumnProfile, 'distinct' | 'isEstimate'> {
-  if (!isUncounted) return { distinct: counted }
+  if (!hasManyValues) return { distinct: countedValues }
   if (values) return { distinct: values.counts.length }
   const { registers, REGISTER_COUNT } = module
-  const at = registers.value + column * REGISTER_COUNT.value
-  // The estimate can be a few per cent too high.
-  const distinct = Math.min(estimateDistinct(bytes.subarray(at, at + REGISTER_COUNT.value)), rows - nulls)
-  return { distinct, isEstimate: true }
+  const address = registers.value + column * REGISTER_COUNT.value
+  const estimate = estimateDistinct(bytes.subarray(address, address + REGISTER_COUNT.value))
+  // The estimate can exceed the number of values.
+  return { distinct: Math.min(estimate, rows - nulls), isEstimate: true }
 }
 
 /**
@@ -117,14 +119,17 @@ function estimateDistinct(registers: Uint8Array): number {
   return Math.round(hasFewValues ? count * Math.log(count / emptyCount) : estimate)
 }
 
-/** Returns the minimum and maximum as text, or nothing without a value. NaN is the largest value, as in PostgreSQL. */
+/**
+ * Returns the minimum and maximum as text, or no fields for a column without values. As in PostgreSQL, NaN is the
+ * largest.
+ */
 function formatExtremes(
   state: ColumnState,
   { type }: MeasuredColumn,
 ): Pick<ColumnProfile, 'min' | 'max' | 'minBytes' | 'maxBytes'> {
-  const isStoredAsBytes = ['TEXT', 'DECIMAL'].includes(kindOf(type.dataType))
+  const isStoredAsBytes = ['TEXT', 'DECIMAL'].includes(encodingOf(type.dataType))
   const formatExtreme = (key: bigint, { bytes, length }: ColumnState['min']): FormattedValue =>
-    isStoredAsBytes ? formatStoredBytes(bytes, length, type) : { text: keyText(key, type.dataType) }
+    isStoredAsBytes ? formatStoredBytes(bytes, length, type) : { text: formatKey(key, type.dataType) }
   const isTime = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(type.dataType)
   const infinityText = isTime ? 'infinity' : 'Infinity'
   const orderedValues: FormattedValue[] = [
@@ -143,23 +148,24 @@ function formatExtremes(
   }
 }
 
-const histogramScaleOf = ({ hasRange, min, max }: ColumnState, { dataType, scale }: StoredType) =>
+const chooseHistogramScale = ({ hasRange, min, max }: ColumnState, { dataType, scale }: StoredType) =>
   hasRange && dataType === 'DECIMAL' ? histogramScale([min.bytes, max.bytes], scale) : undefined
 
 /**
  * Returns the finite range of a column of numbers or times. Returns undefined without a finite value, or if a decimal
  * has too many digits.
  */
-function rangeOf(
+function finiteRange(
   { hasRange, minKey, maxKey, min, max }: ColumnState,
   { type, histogramScale: scale }: MeasuredColumn,
 ): ValueRange | undefined {
   if (!hasRange) return undefined
-  if (type.dataType === 'DOUBLE' || type.dataType === 'FLOAT') return { min: doubleOf(minKey), max: doubleOf(maxKey) }
+  if (type.dataType === 'DOUBLE' || type.dataType === 'FLOAT')
+    return { min: parseDoubleKey(minKey), max: parseDoubleKey(maxKey) }
   if (type.dataType !== 'DECIMAL') return { min: minKey, max: maxKey }
   if (scale === undefined) return undefined
-  const unscaled = ({ bytes }: { bytes: Buffer }) => BigInt(numericText(bytes, scale).replace('.', ''))
-  const range = { min: unscaled(min), max: unscaled(max) }
+  const parseUnscaled = (bytes: Buffer) => BigInt(formatNumeric(bytes, scale).replace('.', ''))
+  const range = { min: parseUnscaled(min.bytes), max: parseUnscaled(max.bytes) }
   // A source can send base-10,000 digits above 9,999, which break the sort order.
   return range.min <= range.max ? range : undefined
 }
@@ -200,32 +206,32 @@ interface Histogram {
 const maxBuckets = 20
 
 /** Minimum and maximum, either as integers on the scale of `ColumnValues.numbers` or as floats. */
-type ValueRange = { min: bigint; max: bigint } | { min: number; max: number }
+type ValueRange = IntegerRange | FloatRange
+type IntegerRange = { min: bigint; max: bigint }
+type FloatRange = { min: number; max: number }
 
 /**
  * Returns the histogram of `rows` finite values. `values` contains all or some of them, and determines the proportions.
  * Returns undefined without values.
  */
-function histogramOf(
+function createHistogram(
   range: ValueRange,
   { counts, numbers }: ColumnValues,
   rows: number,
   measured: MeasuredColumn,
 ): Histogram | undefined {
-  const bounds =
-    typeof range.min === 'bigint' ? wholeBounds(range.min, range.max as bigint) : floatBounds(range as FloatRange)
+  const hasIntegerRange = typeof range.min === 'bigint'
+  const bounds = hasIntegerRange ? integerBounds(range as IntegerRange) : floatBounds(range as FloatRange)
   const starts = bounds.slice(0, -1).map(Number)
   const bucketCounts = starts.map(() => 0)
   for (const [index, number] of numbers.entries())
     if (!Number.isNaN(number)) bucketCounts[findBucket(starts, number)]! += counts[index]!
   const scaledCounts = scaleCounts(bucketCounts, rows)
-  return scaledCounts && { bounds: bounds.map((bound) => boundText(bound, measured)), rows: scaledCounts }
+  return scaledCounts && { bounds: bounds.map((bound) => formatBound(bound, measured)), rows: scaledCounts }
 }
 
-type FloatRange = { min: number; max: number }
-
 /** Returns the bounds of buckets of integers. A range of few integers has one bucket per integer. */
-function wholeBounds(min: bigint, max: bigint): bigint[] {
+function integerBounds({ min, max }: IntegerRange): bigint[] {
   const size = max - min + 1n
   const bucketCount = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
   const starts = Array.from({ length: Number(bucketCount) }, (_, index) => min + (size * BigInt(index)) / bucketCount)
@@ -236,12 +242,12 @@ function wholeBounds(min: bigint, max: bigint): bigint[] {
 function floatBounds({ min, max }: FloatRange): number[] {
   if (min === max) return [min, max]
   // The difference of maximum and minimum can overflow, so each is multiplied separately.
-  const between = Array.from({ length: maxBuckets - 1 }, (_, index) => {
+  const innerBounds = Array.from({ length: maxBuckets - 1 }, (_, index) => {
     const share = (index + 1) / maxBuckets
     return min * (1 - share) + max * share
   })
-  // Two neighbouring doubles have no number between them.
-  return [min, ...new Set(between.filter((bound) => bound > min && bound < max)), max]
+  // In a very narrow range, bounds are rounded to the same double.
+  return [min, ...new Set(innerBounds.filter((bound) => bound > min && bound < max)), max]
 }
 
 /** Returns the index of the last bucket that starts at or before a number. */
@@ -256,9 +262,12 @@ function findBucket(starts: readonly number[], number: number): number {
 }
 
 /** Formats a bound of the histogram as PostgreSQL prints a value of the column's type. */
-function boundText(bound: bigint | number, { type: { dataType }, histogramScale: scale = 0 }: MeasuredColumn): string {
+function formatBound(
+  bound: bigint | number,
+  { type: { dataType }, histogramScale: scale = 0 }: MeasuredColumn,
+): string {
   if (typeof bound === 'number') return floatText(bound, dataType === 'FLOAT' ? 'FLOAT' : 'DOUBLE')
-  return dataType === 'DECIMAL' ? decimalText(bound, scale).slice(0, maxDigits) : keyText(bound, dataType)
+  return dataType === 'DECIMAL' ? decimalText(bound, scale).slice(0, maxDigits) : formatKey(bound, dataType)
 }
 
 /**

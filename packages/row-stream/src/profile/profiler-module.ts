@@ -5,13 +5,13 @@ interface WasmGlobal {
 }
 
 /** The exports of assembly/table-profiler.ts. Positions are addresses in the module's memory. */
-interface MeasureExports {
+interface ProfilerExports {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
   IN_BYTES: WasmGlobal
-  KEPT_BYTES: WasmGlobal
-  MAX_COUNTED: WasmGlobal
-  PIECE: WasmGlobal
+  STORED_BYTES: WasmGlobal
+  MAX_COUNTED_VALUES: WasmGlobal
+  PIECE_BYTES: WasmGlobal
   REGISTER_COUNT: WasmGlobal
   SLOT_BYTES: WasmGlobal
   SLOT_COUNT: WasmGlobal
@@ -26,7 +26,7 @@ interface MeasureExports {
   sampledRows: WasmGlobal
   sampleEnd: WasmGlobal
   start(columns: number, sampleBytes: number): void
-  setKind(column: number, kind: number): void
+  setColumnType(column: number, kind: number): void
   /** Returns 0 if a row is malformed, otherwise 1. */
   measureRows(length: number): number
   startRow(width: number): void
@@ -42,20 +42,20 @@ interface MeasureExports {
 /** Node provides `WebAssembly`, but its types do not declare it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
-  Instance: new (module: object, imports: object) => { readonly exports: MeasureExports }
+  Instance: new (module: object, imports: object) => { readonly exports: ProfilerExports }
 }
 
-export type MeasureModule = MeasureExports
+export type ProfilerModule = ProfilerExports
 
 const code = new URL('../../generated/measure.wasm', import.meta.url)
 let compiled: object | undefined
 /** An idle instance. One is enough, because a load measures one table at a time, and most workers run few loads. */
-let idle: MeasureModule | undefined
+let idle: ProfilerModule | undefined
 /** An instance with more memory than this is not kept for reuse. */
 const keptMemoryBytes = 4 * 1024 * 1024
 
 /** Returns an instance for measuring one table. `start` clears the previous table's data from its memory. */
-export function takeMeasureModule(): MeasureModule {
+export function acquireProfilerModule(): ProfilerModule {
   const idleModule = idle
   idle = undefined
   if (idleModule) return idleModule
@@ -64,6 +64,6 @@ export function takeMeasureModule(): MeasureModule {
 }
 
 /** Keeps an instance for reuse, unless its memory has grown too large. */
-export function returnMeasureModule(module: MeasureModule): void {
+export function releaseProfilerModule(module: ProfilerModule): void {
   if (module.memory.buffer.byteLength <= keptMemoryBytes) idle = module
 }

@@ -1,4 +1,4 @@
-import type { MeasureModule } from './profiler-module.ts'
+import type { ProfilerModule } from './profiler-module.ts'
 
 /**
  * The values of one column in the sample of rows, without nulls: sort keys for values of fixed size, addresses for
@@ -17,8 +17,8 @@ export interface SampledText {
   /** The full length of the value in bytes. */
   length: number
   /** The address of the stored bytes, and their number. */
-  at: number
-  kept: number
+  address: number
+  storedBytes: number
 }
 
 /** Tags and offsets of assembly/sample-rows.ts. */
@@ -26,10 +26,10 @@ const tags = { NOTHING: 0, KEY: 1 }
 const rowHeadBytes = 12
 
 /**
- * Opens the sample of rows. Each call of `nextColumn` reads and returns the values of the next column, so that only one
- * column's values are in memory.
+ * Opens the sample of rows for reading column by column: each call of `nextColumn` returns the values of the next
+ * column. Only the values of one column are then in memory.
  */
-export function openSample({ sample, sampleEnd, sampledRows, rows }: MeasureModule, bytes: Buffer) {
+export function openSample({ sample, sampleEnd, sampledRows, rows }: ProfilerModule, bytes: Buffer) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const rowCount = sampledRows.value
   const isComplete = BigInt(rowCount) === rows.value
@@ -51,14 +51,14 @@ export function openSample({ sample, sampleEnd, sampledRows, rows }: MeasureModu
         keys[keyCount++] = view.getBigInt64(address + 1, true)
         nextAddresses[row] = address + 9
       } else {
-        const keptBytes = bytes[address + 13]!
+        const storedBytes = bytes[address + 13]!
         texts.push({
           length: view.getUint32(address + 1, true),
           hash: view.getBigUint64(address + 5, true),
-          at: address + 14,
-          kept: keptBytes,
+          address: address + 14,
+          storedBytes,
         })
-        nextAddresses[row] = address + 14 + keptBytes
+        nextAddresses[row] = address + 14 + storedBytes
       }
     }
     return { isComplete, rows: rowCount, keys: keys.subarray(0, keyCount), texts }

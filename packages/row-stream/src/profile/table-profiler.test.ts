@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { RowEncoder, TableProfiler, type RowsProfile, type StoredType, TupleBuffer } from '../index.ts'
-import { returnMeasureModule, takeMeasureModule } from './profiler-module.ts'
+import { releaseProfilerModule, acquireProfilerModule } from './profiler-module.ts'
 import { sqlType } from '../../test/sql-type.ts'
 
 type ColumnProfile = RowsProfile['columns'][number]
@@ -428,12 +428,12 @@ describe('the profile of malformed rows', () => {
         ),
       ],
     )
-    const module = takeMeasureModule()
+    const module = acquireProfilerModule()
     const memory = Buffer.from(module.memory.buffer)
     expect(memory.includes(secret)).toBe(true)
     module.start(1, 1024 * 1024)
     expect(memory.includes(secret)).toBe(false)
-    returnMeasureModule(module)
+    releaseProfilerModule(module)
   })
 })
 

@@ -1,8 +1,8 @@
 import type { Column, ColumnProfile, StoredType } from '../row-stream.ts'
-import { type MeasureModule, returnMeasureModule, takeMeasureModule } from './profiler-module.ts'
+import { type ProfilerModule, releaseProfilerModule, acquireProfilerModule } from './profiler-module.ts'
 import { profileColumn } from './profile-column.ts'
 import { openSample } from './row-sample.ts'
-import { kindCodeOf } from './value-encodings.ts'
+import { encodingCodeOf } from './value-encodings.ts'
 
 /** The profile (column statistics) of the measured rows. */
 export interface RowsProfile {
@@ -19,7 +19,7 @@ const sampleMemory = { least: 1024 * 1024, ofColumn: 4 * 1024 }
  */
 export class TableProfiler implements Disposable {
   readonly #types: readonly StoredType[]
-  readonly #module: MeasureModule
+  readonly #module: ProfilerModule
   /** The memory of the WebAssembly module. */
   readonly #bytes: Buffer
   #isMalformed = false
@@ -27,9 +27,9 @@ export class TableProfiler implements Disposable {
 
   constructor(types: readonly StoredType[]) {
     this.#types = types
-    this.#module = takeMeasureModule()
+    this.#module = acquireProfilerModule()
     this.#module.start(types.length, Math.max(sampleMemory.least, types.length * sampleMemory.ofColumn))
-    for (const [column, { dataType }] of types.entries()) this.#module.setKind(column, kindCodeOf(dataType))
+    for (const [column, { dataType }] of types.entries()) this.#module.setColumnType(column, encodingCodeOf(dataType))
     this.#bytes = Buffer.from(this.#module.memory.buffer)
   }
 
@@ -64,7 +64,7 @@ export class TableProfiler implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (!this.#isReturned) returnMeasureModule(this.#module)
+    if (!this.#isReturned) releaseProfilerModule(this.#module)
     this.#isReturned = true
   }
 
@@ -96,9 +96,9 @@ export class TableProfiler implements Disposable {
   }
 
   #addLongText(column: number, text: Buffer): void {
-    const { IN, PIECE, startText, addPiece, endText } = this.#module
-    for (let from = 0; from < text.length; from += PIECE.value) {
-      const length = text.copy(this.#bytes, IN.value, from, from + PIECE.value)
+    const { IN, PIECE_BYTES, startText, addPiece, endText } = this.#module
+    for (let from = 0; from < text.length; from += PIECE_BYTES.value) {
+      const length = text.copy(this.#bytes, IN.value, from, from + PIECE_BYTES.value)
       if (from === 0) startText()
       addPiece(length)
     }

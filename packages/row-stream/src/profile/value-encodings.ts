@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 
 /** Encodings of a column's values, in the order of assembly/column-state.ts. */
-const kinds = [
+const encodings = [
   'TEXT',
   'BOOLEAN',
   'SMALLINT',
@@ -14,9 +14,9 @@ const kinds = [
   'FLOAT',
   'JSONB',
 ] as const
-type StoredKind = (typeof kinds)[number]
+type ValueEncoding = (typeof encodings)[number]
 
-const kindsOfOtherTypes: Partial<Record<DataType, StoredKind>> = {
+const encodingsOfOtherTypes: Partial<Record<DataType, ValueEncoding>> = {
   CHARACTER_11: 'TEXT',
   VARCHAR_50: 'TEXT',
   VARCHAR_255: 'TEXT',
@@ -25,7 +25,9 @@ const kindsOfOtherTypes: Partial<Record<DataType, StoredKind>> = {
   TIMESTAMPTZ: 'TIMESTAMP',
 }
 
-export const kindOf = (dataType: DataType): StoredKind => kindsOfOtherTypes[dataType] ?? (dataType as StoredKind)
+/** Returns how the values of a type are encoded. Some types have the same encoding. */
+export const encodingOf = (dataType: DataType): ValueEncoding =>
+  encodingsOfOtherTypes[dataType] ?? (dataType as ValueEncoding)
 
 /** Returns the module's code for a stored type. */
-export const kindCodeOf = (dataType: DataType): number => kinds.indexOf(kindOf(dataType))
+export const encodingCodeOf = (dataType: DataType): number => encodings.indexOf(encodingOf(dataType))

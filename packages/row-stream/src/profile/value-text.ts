@@ -2,24 +2,25 @@ import { epochDays, epochMicroseconds } from '../copy-binary/calendar.ts'
 import { dateText, floatText, timestampText } from '../copy-binary/vector-text.ts'
 import type { StoredType } from '../row-stream.ts'
 
-const infinityOf = { DATE: 0x7fffffffn, TIMESTAMP: 0x7fffffffffffffffn, TIMESTAMPTZ: 0x7fffffffffffffffn }
+const infinityKeys = { DATE: 0x7fffffffn, TIMESTAMP: 0x7fffffffffffffffn, TIMESTAMPTZ: 0x7fffffffffffffffn }
 
 /** Formats the value of a sort key (see assembly/value-keys.ts) as PostgreSQL prints it. */
-export function keyText(key: bigint, dataType: StoredType['dataType']): string {
+export function formatKey(key: bigint, dataType: StoredType['dataType']): string {
   switch (dataType) {
     case 'BOOLEAN':
       return key === 0n ? 'false' : 'true'
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ': {
-      const infinity = infinityOf[dataType]
-      if (key === infinity || key === -infinity - 1n) return key > 0n ? 'infinity' : '-infinity'
+      const infinity = infinityKeys[dataType]
+      if (key === infinity) return 'infinity'
+      if (key === -infinity - 1n) return '-infinity'
       if (dataType === 'DATE') return dateText(Number(key) + epochDays)
       return timestampText(key + epochMicroseconds, dataType === 'TIMESTAMPTZ' ? '+00' : '')
     }
     case 'DOUBLE':
     case 'FLOAT':
-      return floatText(doubleOf(key), dataType)
+      return floatText(parseDoubleKey(key), dataType)
     default:
       return String(key)
   }
@@ -30,7 +31,7 @@ const keyView = new DataView(new ArrayBuffer(8))
 const magnitudeBits = 0x7fffffffffffffffn
 
 /** Converts the sort key of a double, as in assembly/value-keys.ts, back to the double. */
-export function doubleOf(key: bigint): number {
+export function parseDoubleKey(key: bigint): number {
   keyView.setBigInt64(0, key < 0n ? key ^ magnitudeBits : key)
   return keyView.getFloat64(0)
 }
@@ -53,21 +54,22 @@ const negativeSign = 0x4000
  * Formats PostgreSQL's binary numeric as digits, with its column's scale if that is declared. Stops soon after
  * `maxDigits` digits, because a few bytes can represent 131,072 digits.
  */
-export function numericText(bytes: Buffer, columnScale?: number, maxDigits = Number.POSITIVE_INFINITY): string {
+export function formatNumeric(bytes: Buffer, columnScale?: number, maxDigits = Number.POSITIVE_INFINITY): string {
   const sign = bytes.readUInt16BE(signOffset)
   if (nonFiniteTexts[sign] !== undefined) return nonFiniteTexts[sign]
   const weight = bytes.readInt16BE(weightOffset)
   const scale = columnScale ?? bytes.readUInt16BE(scaleOffset)
-  let whole = ''
-  for (let power = Math.max(weight, 0); power >= 0 && whole.length <= maxDigits + 4; power--)
-    whole += groupText(bytes, power)
+  let integer = ''
+  for (let power = Math.max(weight, 0); power >= 0 && integer.length <= maxDigits + digitsPerGroup; power--)
+    integer += formatGroup(bytes, power)
   let fraction = ''
-  for (let power = -1; fraction.length < Math.min(scale, maxDigits); power--) fraction += groupText(bytes, power)
-  const text = whole.replace(/^0+(?=\d)/, '') + (scale > 0 ? `.${fraction.slice(0, scale)}` : '')
+  for (let power = -1; fraction.length < Math.min(scale, maxDigits); power--) fraction += formatGroup(bytes, power)
+  const integerText = integer.replace(/^0+(?=\d)/, '')
+  const text = scale > 0 ? `${integerText}.${fraction.slice(0, scale)}` : integerText
   return sign === negativeSign ? `-${text}` : text
 }
 
-const groupText = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(4, '0')
+const formatGroup = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(digitsPerGroup, '0')
 
 /** Returns the group of a numeric for a power of 10,000. Returns 0 for a group that is absent or truncated. */
 function numericGroup(bytes: Buffer, power: number): number {
@@ -103,7 +105,7 @@ export function histogramScale(extremes: readonly Buffer[], columnScale: number 
  * 12 digits, rounded beyond: a double represents 15 digits, and whole base-10,000 groups may add three digits after the
  * scale.
  */
-export function unscaledNumeric(bytes: Buffer, scale: number): number {
+export function toUnscaledNumber(bytes: Buffer, scale: number): number {
   const sign = bytes.readUInt16BE(signOffset)
   const weight = bytes.readInt16BE(weightOffset)
   if (nonFiniteTexts[sign] !== undefined || weight > maxWeight) return Number.NaN
@@ -116,6 +118,6 @@ export function unscaledNumeric(bytes: Buffer, scale: number): number {
 }
 
 /** Decodes a UTF-8 text that may end in the middle of a character. Leaves out the incomplete character. */
-export function wholeCharacters(bytes: Uint8Array): string {
+export function decodeWholeCharacters(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
 }

@@ -77,7 +77,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#worker = idleThread ?? new Worker(program, { name, workerData: job, ...options })
     if (idleThread) idleThread.postMessage(job, [])
     this.ended = this.#exited.promise
-    this.#pool?.trackBorrowed(this.ended)
+    this.#pool?.trackThreadInUse(this.ended)
     this.#worker.on('message', (message: Message | ProblemMessage) => {
       if (message.kind === reader.cancellation?.lastMessage || message.kind === 'problem') this.#isDone = true
       if (this.#isDisposed) return reader.discard?.(message)
@@ -122,7 +122,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#isReleased = true
     this.#signal.removeEventListener('abort', this.#abort)
     for (const event of ['message', 'error', 'messageerror', 'exit']) this.#worker.removeAllListeners(event)
-    this.#pool.giveBack(this.#worker)
+    this.#pool.returnThread(this.#worker)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,7 +133,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     await this.#end()
   }
 
-  /** Waits for a message, a failure, the abort, or the silence time limit. */
+  /** Waits for a message, a failure or the abort. Fails if the thread sends nothing for too long. */
   async #nextEvent(): Promise<void> {
     const { silence } = this.#reader
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -153,18 +153,18 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#wake?.()
   }
 
-  /** Ends the thread after giving it time to cancel its query. */
+  /** Ends the thread, after time to cancel its query. Further calls return the same promise. */
   #end(): Promise<void> {
     const { cancellation } = this.#reader
     return (this.#ending ??= (async () => {
       if (cancellation && !this.#isDone) {
         this.#worker.postMessage(cancellation.command, [])
-        const late = new AbortController()
+        const timer = new AbortController()
         await Promise.race([
           this.#exited.promise,
-          sleep(cancellation.milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {}),
+          sleep(cancellation.milliseconds, undefined, { signal: timer.signal, ref: false }).catch(() => {}),
         ])
-        late.abort()
+        timer.abort()
       }
       await this.#worker.terminate()
     })())
@@ -176,6 +176,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     this.#wake?.()
   }
 
+  /** Returns the error to throw for an error of the thread. */
   #explain(cause: Error): Error {
     const { reading, tooDense } = this.#reader
     const isOutOfMemory = (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'

@@ -1,18 +1,20 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
+/** A pool with at most one idle thread. */
 export interface SpareThread {
   /** Keeps a thread ready until all returned objects are disposed. The thread does not keep the process alive. */
   keep(): Disposable
   /** True if an object from `keep` has not been disposed yet. */
   readonly isKept: boolean
+  /** Removes the idle thread from the pool and returns it. Returns undefined without an idle thread. */
   take(): Worker | undefined
   /** Returns a thread to the pool after its job. */
-  giveBack(worker: Worker): void
+  returnThread(worker: Worker): void
   /**
-   * Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after
-   * `restartDelayMs`.
+   * Counts a thread as in use until `returnThread` is called. If `ended` resolves first, a new spare thread starts
+   * after `restartDelayMs`.
    */
-  trackBorrowed(ended: Promise<void>): void
+  trackThreadInUse(ended: Promise<void>): void
 }
 
 export interface SpareThreadOptions extends Pick<WorkerOptions, 'name' | 'workerData' | 'resourceLimits'> {
@@ -34,13 +36,14 @@ let memoryHeavyReaders = 0
  * its hot code. If `startEarly` is false, no thread starts before the first job; the first job's thread is then kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
+  /** The number of objects from `keep` that are not disposed. */
   let holders = 0
   let spare: Worker | undefined
-  let borrowed = 0
+  let threadsInUse = 0
 
   const startSpare = () => {
-    if (startEarly && holders > 0 && !spare && borrowed === 0 && memoryHeavyReaders === 0)
-      keepOrTerminate(new Worker(program, options))
+    const isNeeded = holders > 0 && !spare && threadsInUse === 0
+    if (startEarly && isNeeded && memoryHeavyReaders === 0) keepOrTerminate(new Worker(program, options))
   }
   const terminateSpare = () => {
     void spare?.terminate()
@@ -57,10 +60,10 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
     spare = worker
     worker.unref()
     // If the spare thread fails, the next job starts a thread of its own and reports the error.
-    const forget = () => {
+    const removeSpare = () => {
       if (spare === worker) spare = undefined
     }
-    worker.on('error', forget).on('exit', forget)
+    worker.on('error', removeSpare).on('exit', removeSpare)
   }
 
   return {
@@ -86,14 +89,14 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
       spareThread?.removeAllListeners('error').removeAllListeners('exit').ref()
       return spareThread
     },
-    giveBack(worker) {
-      borrowed -= 1
+    returnThread(worker) {
+      threadsInUse -= 1
       keepOrTerminate(worker)
     },
-    trackBorrowed(ended) {
-      borrowed += 1
+    trackThreadInUse(ended) {
+      threadsInUse += 1
       void ended.then(() => {
-        borrowed -= 1
+        threadsInUse -= 1
         setTimeout(startSpare, restartDelayMs).unref()
       })
     },

@@ -4,7 +4,7 @@ import {
   describePosition,
   LeaseLost,
   missingTableAdvice,
-  redactValues,
+  redactVariableValues,
   type TextPosition,
   type UserQuery,
   WarehouseProblem,
@@ -258,5 +258,5 @@ function cleanMessage(message: string, values: readonly (string | null)[]): stri
     .replace(/\(line \d+, col \d+\)/, '')
     .replace(/\s*In scope [\s\S]*$/, '')
     .replace(/ Expected one of: [\s\S]*$/, '')
-  return redactValues(sentence, values)
+  return redactVariableValues(sentence, values)
 }

@@ -3,7 +3,7 @@ import {
   describePosition,
   LeaseLost,
   missingTableAdvice,
-  redactValues,
+  redactVariableValues,
   type UserQuery,
   WarehouseProblem,
   busyProblem,
@@ -38,7 +38,7 @@ export function queryProblemOf(
   const problem = dialect.explainQuery(error, seconds)
   if (!problem) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (problem.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
-  const message = redactValues(problem.message, query.values ?? [])
+  const message = redactVariableValues(problem.message, query.values ?? [])
   // The cause is a new error, because the driver's error contains the statement and its values.
   const cause = new Error(message)
   if (problem.code === 'SQL_NOT_ALLOWED')

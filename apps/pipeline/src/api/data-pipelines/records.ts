@@ -41,7 +41,7 @@ import { readReferencedSchemas } from '../schemas/records.ts'
 import { readQualityGroups } from './quality-gate-group.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
-import { progressOf } from '../../runs/read-runs.ts'
+import { computeProgress } from '../../runs/read-runs.ts'
 import { bytesToMegabytes } from '../table-responses.ts'
 import { readRunStatuses } from '../runs/run-responses.ts'
 import { presentWriteMode } from './write-mode.ts'
@@ -152,7 +152,7 @@ async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
     return {
       ...status,
       taskId: lastRun?.uid,
-      ...(lastRun?.state === 'RUNNING' && { progress: progressOf(lastRun) }),
+      ...(lastRun?.state === 'RUNNING' && { progress: computeProgress(lastRun) }),
       tables: lastSuccessfulRun ? presentTables(lastSuccessfulRun, row, schema) : [],
     }
   }

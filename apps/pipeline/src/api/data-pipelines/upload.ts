@@ -3,7 +3,7 @@ import { type PipelineType, type UploadQuery, type UploadedFile, connectorNames 
 import { type OperationInput, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { removeUnneededFiles } from '../../runs/files-in-use.ts'
+import { removeUnusedFiles } from '../../runs/files-in-use.ts'
 import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { checkUpload } from './check-upload.ts'
@@ -89,6 +89,6 @@ export async function replaceFile(
     await onReplaced(trx, file)
     return { file, replacedUids: oldFiles.map((oldFile) => oldFile.uid) }
   })
-  await removeUnneededFiles({ db, directory: files.directory }, replacedUids)
+  await removeUnusedFiles({ db, directory: files.directory }, replacedUids)
   return file
 }

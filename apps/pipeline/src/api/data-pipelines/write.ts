@@ -5,7 +5,7 @@ import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { recordDrop } from '../../deleted-tables/pending-drops.ts'
-import { filesOfPipeline, removeUnneededFiles } from '../../runs/files-in-use.ts'
+import { listFilesOfPipeline, removeUnusedFiles } from '../../runs/files-in-use.ts'
 import { assertVariablePlaces } from '../../variables/insert-variables-into-sql.ts'
 import { assertSourceVariablePlaces } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
@@ -64,12 +64,12 @@ export const dataPipelineWriting: RecordWriter<
     const relation = { schema: schema.schema_name, name: row.table_name }
     await assertDeletable(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation })
     await recordDrop(trx, { client: row.client, schema: relation.schema, table: relation.name })
-    return { files: await filesOfPipeline(trx, row.id) }
+    return { files: await listFilesOfPipeline(trx, row.id) }
   },
 
   /** Removes the uploaded files and drops the table. If one of the two fails, a worker tries it again later. */
   async afterDelete(row, input, { files }) {
-    await removeUnneededFiles({ db: input.db, directory: input.files.directory }, files)
+    await removeUnusedFiles({ db: input.db, directory: input.files.directory }, files)
     await dropDeletedTables(input, row.client, { pipeline: row.uid })
   },
 }

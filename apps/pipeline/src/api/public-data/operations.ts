@@ -4,7 +4,7 @@ import { splitIpAddress } from '@sluice/process'
 import { translateRowProperty, isUid } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { lastRuns } from '../../runs/read-runs.ts'
+import { findLastRuns } from '../../runs/read-runs.ts'
 import type { TablePlace, Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { type ExportableRows, type ExportChoice, exportFile } from '../../exports/export-file.ts'
 import { chooseExport, pageTooLargeProblem, startWithin } from '../read-table-page.ts'
@@ -138,7 +138,7 @@ const createMetadataHandler = (table: PublicTable) => async (input: PublicReques
   const { locales } = input.request
   const response = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
     const { table: currentTable } = await readRelation(input, row)
-    const runs = await lastRuns(input.db, [row.id])
+    const runs = await findLastRuns(input.db, [row.id])
     const lastLoadedAt = runs.get(row.id)?.lastSuccess?.finished_at
     return {
       id: row.uid,

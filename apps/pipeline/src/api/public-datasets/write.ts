@@ -18,7 +18,7 @@ import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from '.
 import { type PublicDatasetRow, answerDataset, publicDatasets, readDatasetUid } from './records.ts'
 import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
-import { removeUnneededFiles } from '../../runs/files-in-use.ts'
+import { removeUnusedFiles } from '../../runs/files-in-use.ts'
 import { hasActiveRun } from '../../runs/read-runs.ts'
 import { readUploadRows } from '../data-pipelines/check-upload.ts'
 
@@ -236,7 +236,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
       return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replacedUids }
     })
     await release()
-    await removeUnneededFiles({ db, directory: files.directory }, replacedUids)
+    await removeUnusedFiles({ db, directory: files.directory }, replacedUids)
     await waitForLoad(input, run, query.wait)
     return await answerDataset(row, input)
   } catch (error) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { problems } from '@sluice/http-server'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
-import { removeUnneededFiles } from '../../runs/files-in-use.ts'
+import { removeUnusedFiles } from '../../runs/files-in-use.ts'
 import { replaceFile } from '../data-pipelines/upload.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { hasKeptRights } from '../runs/event-streams.ts'
@@ -34,7 +34,7 @@ export async function finishUpload(
 /** Deletes an unfinished upload and its bytes, if this request still holds the upload's lease. */
 export async function discardUpload({ db, files }: RequestContext, uid: string, lease: UploadLease): Promise<void> {
   await db.deleteFrom('resumable_uploads').where('uid', '=', uid).where('lease', '=', lease.id).execute()
-  await removeUnneededFiles({ db, directory: files.directory }, [uid])
+  await removeUnusedFiles({ db, directory: files.directory }, [uid])
 }
 
 /** Deletes an upload and its bytes. If the upload is finished, its file belongs to the pipeline and stays. */
@@ -46,7 +46,7 @@ export async function removeUpload(
     await trx.deleteFrom('resumable_uploads').where('uid', '=', uid).execute()
     request.audit(params.uid, { upload: { uid, name, length, received } })
   })
-  await removeUnneededFiles({ db, directory: files.directory }, [uid])
+  await removeUnusedFiles({ db, directory: files.directory }, [uid])
 }
 
 /**

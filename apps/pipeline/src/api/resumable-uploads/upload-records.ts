@@ -73,7 +73,7 @@ export async function insertUpload(
   upload: NewUpload,
   lockPipeline: (trx: Transaction<DB>) => Promise<unknown>,
 ): Promise<UploadRow> {
-  // The reservation counts until the row is committed; from then on, the row counts. See `neededBytes`.
+  // The reservation counts until the row is committed; from then on, the row counts. See `sumBytesInUse`.
   const quota = new QuotaReservation(db, { uid: upload.uid, client: caller.client, limit: files.clientLimit })
   try {
     await quota.reserve(upload.length)

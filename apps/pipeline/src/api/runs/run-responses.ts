@@ -4,7 +4,7 @@ import type { DB, Runs } from '../../database.ts'
 import type { LogLine } from '../../runs/follow-run-logs.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
-import { lastRuns, progressOf } from '../../runs/read-runs.ts'
+import { findLastRuns, computeProgress } from '../../runs/read-runs.ts'
 import type { RunOfObject } from './runs-of-objects.ts'
 
 /**
@@ -29,7 +29,7 @@ export const presentRun = (row: ShownRun, startedBy?: string): Run => ({
   duration: formatDuration(row.started_at, row.finished_at),
   startedBy,
   file: presentRunFile(row),
-  progress: progressOf(row),
+  progress: computeProgress(row),
   rowsWritten: row.rows_written ?? undefined,
   bytesWritten: row.bytes_written ?? undefined,
   message: row.message ?? undefined,
@@ -78,7 +78,7 @@ export const presentPublication = (row: Selectable<Runs>, startedBy?: string): T
     trigger: row.trigger as TablePublication['trigger'],
     startedBy,
     file: row.action === 'RUN' ? presentRunFile(row) : undefined,
-    rowsRead: progressOf(row).rowsRead,
+    rowsRead: computeProgress(row).rowsRead,
     rowsRejected: row.rows_rejected,
     message: row.message ?? undefined,
     tables: published.slice(0, maxTables).map(({ schema, name, rows, publication }) => ({
@@ -125,7 +125,7 @@ export async function readRunStatuses(
 ): Promise<(id: number) => ObjectRunStatus> {
   const ids = rows.map(({ id }) => id)
   const [runs, runnables] = await Promise.all([
-    lastRuns(db, ids),
+    findLastRuns(db, ids),
     db
       .selectFrom('runnables')
       .select(['id', 'next_full_run_at'])

@@ -30,7 +30,7 @@ export function eraseDeletedClients({
   identity,
   logger,
   now = () => new Date(),
-  ...parts
+  ...services
 }: ErasureOptions): MaintenanceJob {
   let checkedAt = -Infinity
   return {
@@ -38,16 +38,16 @@ export function eraseDeletedClients({
     async run(signal) {
       if (performance.now() - checkedAt < msPerHour) return 0
       checkedAt = performance.now()
-      const clientsWithData = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
+      const clientsWithData = (await listClientsWithData(services.db)).filter((client) => client !== catalogueClient)
       if (clientsWithData.length === 0) return 0
-      const newestDeletionMs = now().getTime() - eraseAfterDays * msPerDay
+      const latestDeletionMs = now().getTime() - eraseAfterDays * msPerDay
       const clientsToErase = (await identity.deletedClients(clientsWithData)).filter(
-        ({ deleted }) => Date.parse(deleted) <= newestDeletionMs,
+        ({ deleted }) => Date.parse(deleted) <= latestDeletionMs,
       )
       for (const { id: client, code } of clientsToErase) {
         signal.throwIfAborted()
-        await eraseBulkData(parts, client)
-        await parts.db.transaction().execute(async (trx) => {
+        await eraseBulkData(services, client)
+        await services.db.transaction().execute(async (trx) => {
           const erasedCounts = await eraseClientRows(trx, client)
           await recordAudit(trx, {
             operation: 'deletedClients.erase',

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { runsToKeep } from '../../runs/runs-to-keep.ts'
+import { listRunsToKeep } from '../../runs/runs-to-keep.ts'
 import { deleteStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
 import { deleteUnpublishedProfiles } from '../../table-profiles/stored-profiles.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
@@ -25,7 +25,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       const clients = await (isFullSweep ? listClientsWithWarehouse(db) : listBusyClients(db))
       let droppedCount = 0
       await forEachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
-        droppedCount += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
+        droppedCount += await warehouse.upkeep.sweepStaging(() => listRunsToKeep(db, client))
       })
       if (isFullSweep) lastFullSweepMs = Date.now()
       await deleteStagedLoadsOfEndedRuns(db)
@@ -35,6 +35,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
   }
 }
 
+/** Returns the organisations with a warehouse and with a run that ended within the last hour. */
 async function listBusyClients(db: Kysely<DB>): Promise<string[]> {
   const rows = await db
     .selectFrom('runs as r')

@@ -72,8 +72,9 @@ export function startMaintenance({
       } catch (error) {
         const now = performance.now()
         const lastLogMs = lastLogTimes.get(name)
-        if (signal.aborted || (intervalMs < logInterval && lastLogMs !== undefined && now - lastLogMs < logInterval))
-          continue
+        const wasJustLogged = lastLogMs !== undefined && now - lastLogMs < logInterval
+        const isLogThrottled = intervalMs < logInterval && wasJustLogged
+        if (signal.aborted || isLogThrottled) continue
         lastLogTimes.set(name, now)
         logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }
@@ -91,8 +92,8 @@ export function startMaintenance({
 }
 
 /**
- * Runs `callback` unless another process holds the lock. PostgreSQL releases the lock when the connection closes, also
- * if the worker is killed.
+ * Runs `callback` if no other process holds the lock. Returns whether it ran. PostgreSQL releases the lock when the
+ * connection closes, also if the worker is killed.
  */
 export async function withMaintenanceLock(
   db: Kysely<DB>,

@@ -2,7 +2,7 @@ import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { neededFiles, removeUnneededFiles, uploadExpiryHours } from '../../runs/files-in-use.ts'
+import { findFilesInUse, removeUnusedFiles, uploadExpiryHours } from '../../runs/files-in-use.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
@@ -22,7 +22,7 @@ export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirec
       let removedCount = 0
       for await (const names of listOldFiles(folder)) {
         signal.throwIfAborted()
-        const usedFiles = await neededFiles(db, [...new Set(names.map(uidOf))])
+        const usedFiles = await findFilesInUse(db, [...new Set(names.map(uidOf))])
         for (const name of names) {
           if (usedFiles.has(uidOf(name))) continue
           await rm(join(folder, name), { force: true })
@@ -81,7 +81,7 @@ export function removeExpiredUploads({
               and (leased_until is null or leased_until < now())
             order by touched_at limit ${batch} for update skip locked
           ) returning uid`.execute(db)
-        await removeUnneededFiles(
+        await removeUnusedFiles(
           { db, directory: filesDirectory },
           rows.map(({ uid }) => uid),
         )

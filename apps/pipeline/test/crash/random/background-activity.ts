@@ -5,7 +5,7 @@ import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
 import type { Dice } from './seeded-random.ts'
 import { age, hurry } from './worker-fleet.ts'
-import { type Game, runsUnderWay } from './simulation-state.ts'
+import { type Game, listActiveRuns } from './simulation-state.ts'
 import { wrongForReaders } from './check-invariants.ts'
 import { askNext, cancel } from './load-targets.ts'
 
@@ -13,7 +13,7 @@ import { askNext, cancel } from './load-targets.ts'
 export async function askAndHurry(game: Game): Promise<void> {
   const { stack, targets } = game
   while (!game.over) {
-    const busy = new Set((await runsUnderWay(game)).map(({ runnable_id: id }) => id))
+    const busy = new Set((await listActiveRuns(game)).map(({ runnable_id: id }) => id))
     for (const target of targets) {
       if (busy.has(target.pipeline.id) || game.draining) continue
       const { number } = await askNext(stack, target)
@@ -51,7 +51,7 @@ export async function sweep(game: Game): Promise<void> {
 
 /** A run is taken from a worker that lives: it was silent for too long, as far as the queue knows. */
 export async function takeAway(game: Game, dice: Dice): Promise<void> {
-  const [first, ...others] = await runsUnderWay(game)
+  const [first, ...others] = await listActiveRuns(game)
   if (first) await age(game.stack, [dice.pick([first, ...others]).uid])
 }
 

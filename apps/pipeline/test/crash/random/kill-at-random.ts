@@ -9,7 +9,7 @@ import { until } from '@sluice/testing/wait-until'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
 import { type Dice, dice } from './seeded-random.ts'
 import { age, type Death, liveAndDie, makePlan, spawn } from './worker-fleet.ts'
-import { type Game, lookAt, runsUnderWay } from './simulation-state.ts'
+import { type Game, lookAt, listActiveRuns } from './simulation-state.ts'
 import { wrongAtLast } from './check-invariants.ts'
 import { askAndHurry, cutConnections, read, sweep, takeAway } from './background-activity.ts'
 import { cancel, makeTargets, type Target } from './load-targets.ts'
@@ -163,7 +163,7 @@ async function settle(game: Game): Promise<void> {
   game.draining = true
   const workers = [await spawn(stack), await spawn(stack)]
   try {
-    const left = async () => ({ runs: await runsUnderWay(game), jobs: await liveJobs(stack) })
+    const left = async () => ({ runs: await listActiveRuns(game), jobs: await liveJobs(stack) })
     const settled = async () => {
       const { runs, jobs } = await left()
       return runs.length === 0 && jobs.length === 0

@@ -33,7 +33,7 @@ export function lookAt({ stack, seats }: Game, target: Target): Promise<string[]
   return look
 }
 
-export async function runsUnderWay({ stack }: Game): Promise<{ id: number; uid: string; runnable_id: number }[]> {
+export async function listActiveRuns({ stack }: Game): Promise<{ id: number; uid: string; runnable_id: number }[]> {
   return stack.db
     .selectFrom('runs')
     .select(['id', 'uid', 'runnable_id'])

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { openSpoolFile, writeSpool } from '@sluice/file-formats/spool/spool-file'
-import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
+import { tooLargeProblem } from '@sluice/file-formats/spool/spool-writer'
 import { SourceProblem } from '@sluice/row-stream'
 import { type FlattenedRow, TEXT_VALUE } from './flatten-record.ts'
 import type { KnownColumn } from '../declared-column.ts'
@@ -108,7 +108,7 @@ export class TableSpool {
     this.#buffered = 0
     // The memory of large rows is freed.
     if (this.#buffer.length > bufferBytes) this.#buffer = emptyBuffer
-    if (size + bytes.length > this.#maxBytes) throw tooLarge(name, this.#maxBytes)
+    if (size + bytes.length > this.#maxBytes) throw tooLargeProblem(name, this.#maxBytes)
     writeSpool(file!.fd, bytes, size)
     this.spooled.size += bytes.length
   }

@@ -1,5 +1,5 @@
 import {
-  momentOf,
+  convertDate,
   writeMicroseconds,
   describeColumns,
   type Column,
@@ -141,7 +141,7 @@ export function addObjectColumns(
 function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const timestampParts = { days: 0, seconds: 0, microseconds: 0 }
-  momentOf(date, timestampParts)
+  convertDate(date, timestampParts)
   const bytes = Buffer.alloc(8)
   writeMicroseconds(new DataView(bytes.buffer, bytes.byteOffset), 0, timestampParts)
   return bytes

@@ -237,7 +237,7 @@ class SingleObject implements ObjectBatch {
     const [object] = this.objects
     const { options } = this.#context
     const context = this.#needsFullExamination
-      ? { ...this.#context, options: { ...options, lookAtAll: true } }
+      ? { ...this.#context, options: { ...options, observeAllRows: true } }
       : this.#context
     const layout = new TupleLayout(findFieldSources(columns, types, sourceColumns, object), sourceColumns.length)
     const facts: ColumnFacts[] = []

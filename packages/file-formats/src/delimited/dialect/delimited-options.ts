@@ -49,7 +49,7 @@ export interface DelimitedOptions {
   decimal?: 'POINT' | 'COMMA'
   columns?: readonly ColumnOptions[]
   /** The dialect of the files that were loaded into this table before. */
-  remembered?: PreviousDialect
+  previousDialect?: PreviousDialect
 }
 
 /** Properties that earlier files of a table have determined. They take precedence over detection in a new file. */

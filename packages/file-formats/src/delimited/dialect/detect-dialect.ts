@@ -96,10 +96,10 @@ function detectInSample(
     columns: optionsByColumn.map((column, index) =>
       ambiguous.includes(index) ? { ...column, dataType: 'TEXT', declared: true } : column,
     ),
-    ...(options.remembered && {
-      dayFirst: dayFirstOf(labels, options.remembered),
-      earlierFormats: earlierFormatsOf(labels, options.remembered),
-      keepsEarlierRows: options.remembered.keepsRows === true,
+    ...(options.previousDialect && {
+      dayFirst: dayFirstOf(labels, options.previousDialect),
+      earlierFormats: earlierFormatsOf(labels, options.previousDialect),
+      keepsEarlierRows: options.previousDialect.keepsRows === true,
     }),
   }
   const suggested = suggestNulls(sampleValues)
@@ -117,11 +117,11 @@ function detectInSample(
  * points are decimal points.
  */
 function ambiguousColumns(
-  { decimal, remembered }: DelimitedOptions,
+  { decimal, previousDialect }: DelimitedOptions,
   { ambiguous }: DecimalGuess,
   columns: readonly (ColumnOptions | undefined)[],
 ): readonly number[] {
-  if (decimal !== undefined || remembered?.decimal !== undefined) return []
+  if (decimal !== undefined || previousDialect?.decimal !== undefined) return []
   return ambiguous.filter((index) => columns[index]?.dataType === undefined)
 }
 
@@ -186,19 +186,19 @@ export function findPreviousLabels(labels: readonly string[], previous: Previous
  * SourceProblem DECIMAL_SIGN_CHANGED if the values of a column contradict earlier files.
  */
 function chooseDecimalSign(
-  { decimal, remembered }: DelimitedOptions,
+  { decimal, previousDialect }: DelimitedOptions,
   guessed: DecimalGuess,
   labels: readonly string[],
   columns: readonly (readonly string[])[],
 ): number {
   if (decimal !== undefined) return decimalSignBytes[decimal]
-  if (remembered?.decimal === undefined) return guessed.sign
-  const decimalByte = decimalSignBytes[remembered.decimal]
-  const isPoint = remembered.decimal === 'POINT'
+  if (previousDialect?.decimal === undefined) return guessed.sign
+  const decimalByte = decimalSignBytes[previousDialect.decimal]
+  const isPoint = previousDialect.decimal === 'POINT'
   const otherDecimalByte = isPoint ? decimalSignBytes.COMMA : decimalSignBytes.POINT
-  const previousLabels = findPreviousLabels(labels, remembered)
+  const previousLabels = findPreviousLabels(labels, previousDialect)
   const changedColumn = previousLabels.findIndex((label, index) => {
-    const hadNumbers = label !== undefined && remembered.numbers.includes(label)
+    const hadNumbers = label !== undefined && previousDialect.numbers.includes(label)
     return hadNumbers && areDecimals(columns[index] ?? [], otherDecimalByte)
   })
   if (changedColumn < 0) return decimalByte

@@ -3,7 +3,7 @@ import type { ColumnType } from '../dialect/column-type.ts'
 import type { DelimitedDialect } from '../dialect/dialect.ts'
 import type { WasmScanner } from '../wasm-scanner.ts'
 
-/** Positions in the state of a column, which assembly/source-formats.ts explains. */
+/** Positions in the state of a column, which assembly/record-source-formats.ts explains. */
 const STATE = {
   VALUE_FLAGS: 16,
   DATE_FORMATS: 18,
@@ -14,7 +14,7 @@ const STATE = {
   END: 32,
 }
 
-/** Flags of the values of a column, as in assembly/source-formats.ts. */
+/** Flags of the values of a column, as in assembly/record-source-formats.ts. */
 const VALUE = 1
 const OTHER = 2
 const MIXED_SCALE = 4

@@ -4,9 +4,9 @@ import { SourceProblem } from '@sluice/row-stream'
 import { FileProblem } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
 import { JobPort } from '../../reader-thread-protocol.ts'
-import { assertPlausible, ParquetFile } from '../footer.ts'
+import { readRowCount, ParquetFile } from '../parquet-file.ts'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
-import { HoldsBytes } from '../row-groups.ts'
+import { BinaryColumnError } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
 import { written, type WrittenColumn, writtenNested } from './write-parquet-files.ts'
@@ -17,10 +17,10 @@ afterAll(() => folder[Symbol.dispose]())
 
 const small: ParquetLimits = {
   ...defaultLimits,
-  batchRows: 64,
-  pageBytes: 1 << 20,
-  heldBytes: 8 << 20,
-  ratioFrom: { bytes: 1 << 22, rows: 100_000 },
+  maxBatchRows: 64,
+  maxPageBytes: 1 << 20,
+  maxMemoryBytes: 8 << 20,
+  ratioExempt: { bytes: 1 << 22, rows: 100_000 },
 }
 const ints = (data: (number | null)[]): WrittenColumn => ({ element: { type: 'INT32' }, data })
 const problemOf = (content: Uint8Array, limits: Partial<ParquetLimits> = {}) =>
@@ -37,7 +37,7 @@ async function readInPlace(path: string): Promise<string> {
   try {
     using file = new ParquetFile(path, 'input.parquet', small)
     const columns = readSchema(file.metadata)
-    assertPlausible(file, small)
+    readRowCount(file, small)
     const port: JobPort = new JobPort((message) => {
       if (message.kind === 'chunk') port.handle({ kind: 'release', memory: message.memory, pass: message.pass })
     })
@@ -51,7 +51,7 @@ async function readInPlace(path: string): Promise<string> {
     return 'was read'
   } catch (error) {
     if (error instanceof FileProblem) return error.code
-    if (error instanceof HoldsBytes) return 'was read'
+    if (error instanceof BinaryColumnError) return 'was read'
     throw error
   }
 }
@@ -61,11 +61,11 @@ describe('an invalid Parquet file', () => {
 
   it('is rejected if its rows grow to far more than its size', async () => {
     const many = written({ a: ints(Array.from({ length: 100_000 }, (_, index) => index)) })
-    const limits = { ratio: 1, ratioFrom: { bytes: 1e9, rows: 1e9 } }
-    expect(await problemOf(many, { ...limits, writtenFrom: 1_000 })).toMatch(
+    const limits = { maxRatio: 1, ratioExempt: { bytes: 1e9, rows: 1e9 } }
+    expect(await problemOf(many, { ...limits, ratioExemptEncodedBytes: 1_000 })).toMatch(
       /^FILE_TOO_DENSE: .*grows to more than 1 times its size/,
     )
-    expect(await problemOf(many, { ...limits, writtenFrom: 1e9 })).toBe('was read')
+    expect(await problemOf(many, { ...limits, ratioExemptEncodedBytes: 1e9 })).toBe('was read')
   })
 
   it.each([
@@ -138,7 +138,7 @@ describe('an invalid Parquet file', () => {
       Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, { element, data: [text(15 * mega)] }])),
       { codec: 'ZSTD', statistics: false },
     )
-    expect((await readWhole(folder.write(wide), { ratio: 1e6 })).rejected).toMatchObject([
+    expect((await readWhole(folder.write(wide), { maxRatio: 1e6 })).rejected).toMatchObject([
       { line: 1, column: 'e', reason: 'makes the row longer than 64 MB' },
     ])
   })
@@ -153,18 +153,18 @@ describe('an invalid Parquet file', () => {
       { codec: 'ZSTD', statistics: false },
     )
     expect(zeros.length).toBeLessThan(2000)
-    expect(await problemOf(zeros, { pageBytes: 1 << 20 })).toMatch(
+    expect(await problemOf(zeros, { maxPageBytes: 1 << 20 })).toMatch(
       /^FILE_TOO_DENSE: input.parquet has a page of 31457\d\d bytes/,
     )
-    expect(await problemOf(zeros, { ratioFrom: { bytes: 1 << 20, rows: 1000 } })).toMatch(
+    expect(await problemOf(zeros, { ratioExempt: { bytes: 1 << 20, rows: 1000 } })).toMatch(
       /^FILE_TOO_DENSE: .* more than 1000 times/,
     )
-    expect(await problemOf(zeros, { heldBytes: 1 << 20 })).toMatch(/^FILE_TOO_DENSE: .* of memory at a time/)
+    expect(await problemOf(zeros, { maxMemoryBytes: 1 << 20 })).toMatch(/^FILE_TOO_DENSE: .* of memory at a time/)
   })
 
   it('is rejected if it claims too many rows for its size', async () => {
     const many = written({ a: ints(Array.from({ length: 20_000 }, () => 1)) })
-    expect(await problemOf(many, { ratio: 1, ratioFrom: { bytes: 1e9, rows: 100 } })).toMatch(
+    expect(await problemOf(many, { maxRatio: 1, ratioExempt: { bytes: 1e9, rows: 100 } })).toMatch(
       /^FILE_TOO_DENSE: .*claims 20000 rows/,
     )
   })
@@ -188,7 +188,7 @@ describe('an invalid Parquet file', () => {
   })
 
   it('is rejected if the reader makes no progress in time', async () => {
-    expect(await problemOf(good, { silence: 0 })).toMatch(
+    expect(await problemOf(good, { idleTimeoutMs: 0 })).toMatch(
       /^FILE_DAMAGED: input.parquet cannot be read: the reader made no progress/,
     )
   })

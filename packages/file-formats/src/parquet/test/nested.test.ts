@@ -34,7 +34,7 @@ const list = (...element: SchemaElement[]): SchemaElement[] => [
 describe('nested Parquet columns', () => {
   it('become JSON: lists, with empty ones and nulls at every level', async () => {
     const data = [[1, 2, 3], [], null, [null], [4, null], Array.from({ length: 40 }, (_, i) => i), [7]]
-    const { types, values } = await read(list({ name: 'element', ...int32, ...optional }), data, { batchRows: 3 })
+    const { types, values } = await read(list({ name: 'element', ...int32, ...optional }), data, { maxBatchRows: 3 })
     expect([types, values]).toEqual([['JSONB'], data])
   })
 
@@ -63,7 +63,7 @@ describe('nested Parquet columns', () => {
       { name: 'c', ...optional, num_children: 1 },
       { name: 'd', type: 'DOUBLE', ...optional },
     ]
-    expect((await read(list(...group), data, { batchRows: 2 })).values).toEqual(data)
+    expect((await read(list(...group), data, { maxBatchRows: 2 })).values).toEqual(data)
   })
 
   it('become JSON: maps as objects', async () => {
@@ -122,7 +122,7 @@ describe('nested Parquet columns', () => {
 
   it('are rejected if a batch needs more memory than a file may use', async () => {
     const data = Array.from({ length: 5 }, () => ['x'.repeat(1024)])
-    const reading = read(list({ name: 'element', ...utf8, ...optional }), data, { heldBytes: 4_000 })
+    const reading = read(list({ name: 'element', ...utf8, ...optional }), data, { maxMemoryBytes: 4_000 })
     await expect(reading).rejects.toMatchObject({ code: 'FILE_TOO_DENSE' })
   })
 })

@@ -44,7 +44,7 @@ describe('the Parquet source', () => {
 
   it('reads the same rows for any batch and chunk size', async () => {
     const first = await readWhole(many)
-    const again = await readWhole(many, { batchRows: 1, chunkBytes: 1000 })
+    const again = await readWhole(many, { maxBatchRows: 1, chunkBytes: 1000 })
     expect(again.rows).toEqual(first.rows)
   })
 
@@ -58,7 +58,7 @@ describe('the Parquet source', () => {
     })
     await new Promise(setImmediate)
     expect(waited).toBe(false)
-    pool.giveBack(sent[1]!)
+    pool.releaseChunk(sent[1]!)
     await room
     expect(pool.open(1).buffer).toBe(sent[1])
     expect(pool.open(defaultLimits.chunkBytes + 1).length).toBe(defaultLimits.chunkBytes + 1)

@@ -7,7 +7,7 @@ const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
 const read = (columns: Record<string, WrittenColumn>, options?: Parameters<typeof written>[1]) =>
-  readWhole(folder.write(written(columns, options)), { batchRows: 7, chunkBytes: 4096 })
+  readWhole(folder.write(written(columns, options)), { maxBatchRows: 7, chunkBytes: 4096 })
 
 const described = ({ dataType, precision, scale }: { dataType: string; precision?: number; scale?: number }) =>
   precision === undefined ? dataType : `${dataType}(${precision},${scale})`

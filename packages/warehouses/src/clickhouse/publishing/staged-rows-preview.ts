@@ -52,7 +52,7 @@ export async function exposeStagedRows(
   }
   return {
     schema: database,
-    oldRows: (query) => findOldRows(access, tables, query),
+    findOldRows: (query) => findOldRows(access, tables, query),
     async [Symbol.asyncDispose]() {
       await drop().catch((error: unknown) => {
         throw warehouseProblem(error, qualifiedName)
@@ -77,7 +77,7 @@ async function buildPreviewQuery(
 }
 
 /**
- * See `StagedRowsPreview.oldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
+ * See `StagedRowsPreview.findOldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
  * view that the query names and that reads such a table, directly or through other views.
  */
 async function findOldRows(

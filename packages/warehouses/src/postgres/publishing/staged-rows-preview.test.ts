@@ -103,14 +103,14 @@ describe('the preview of staged rows at the gate', () => {
     ['select * from by_age', { name: 'health.by_age', view: true }],
     ['select * from over_by_age', { name: 'health.over_by_age', view: true }],
     ['select * from kept_ages', { name: 'health.kept_ages', view: true }],
-  ])('oldRows names the table or view whose old rows are read by %s', async (text, old) => {
+  ])('findOldRows names the table or view whose old rows are read by %s', async (text, old) => {
     await scratch.superuser.query(`
       create or replace view health.by_age as select age from health.cases;
       create or replace view health.over_by_age as select * from health.by_age;
       create materialized view if not exists health.kept_ages as select age from health.cases;
       grant select on health.by_age, health.over_by_age, health.kept_ages to public`)
     const ask = (query: UserQuery) => (rehearsal: StagedRowsPreview) =>
-      rehearsal.oldRows({ ...query, schemas: [rehearsal.schema, 'health'] }, never)
+      rehearsal.findOldRows({ ...query, schemas: [rehearsal.schema, 'health'] }, never)
     expect(await atGate('cases', ask({ text }))).toEqual(old)
     expect(
       await atGate('cases', ask({ text: text.replace('select', 'select $1::text,'), values: ['x'] }), {
@@ -119,9 +119,9 @@ describe('the preview of staged rows at the gate', () => {
     ).toEqual(old)
   })
 
-  it('oldRows plans the query without running it, and rejects an invalid query', async () => {
+  it('findOldRows plans the query without running it, and rejects an invalid query', async () => {
     const ask = (text: string) => (rehearsal: StagedRowsPreview) =>
-      rehearsal.oldRows({ text, schemas: [rehearsal.schema] }, never)
+      rehearsal.findOldRows({ text, schemas: [rehearsal.schema] }, never)
     const began = Date.now()
     expect(await atGate('cases', ask('select pg_sleep(20) from cases'))).toBeUndefined()
     expect(Date.now() - began).toBeLessThan(10_000)

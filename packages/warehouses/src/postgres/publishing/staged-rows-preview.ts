@@ -59,7 +59,7 @@ export async function exposeStagedRows(
   })
   return {
     schema: schemas.views,
-    oldRows: (query, signal) => {
+    findOldRows: (query, signal) => {
       const searchPath = (query.schemas ?? []).map((name) => (name === schemas.views ? schemas.emptyTables : name))
       return findOldRows(access, liveOids, { ...query, schemas: searchPath }, signal)
     },
@@ -161,7 +161,7 @@ const lockedOldRelationQuery = `
       and l.database = (select oid from pg_database where datname = current_database()))
   order by view desc, depth desc, name limit 1`
 
-/** See `StagedRowsPreview.oldRows`. `liveOids` are the OIDs of the published tables and their partitions. */
+/** See `StagedRowsPreview.findOldRows`. `liveOids` are the OIDs of the published tables and their partitions. */
 function findOldRows(
   access: WarehouseAccess,
   liveOids: readonly number[],

@@ -39,7 +39,7 @@ export async function exposeStagedRows(
   }
   return {
     schema,
-    oldRows: (query) => findOldRows(dialect, tables, query),
+    findOldRows: (query) => findOldRows(dialect, tables, query),
     [Symbol.asyncDispose]: () => runAsService((session) => dropPreview(dialect, session, schema)),
   }
 }
@@ -85,7 +85,7 @@ async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: str
 }
 
 /**
- * See `StagedRowsPreview.oldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
+ * See `StagedRowsPreview.findOldRows`. Finds a table of the run that the query names with its schema. Otherwise finds a
  * view that the query names and that reads such a table, directly or through other views.
  */
 async function findOldRows(

@@ -3,14 +3,16 @@ import { type ColumnChunk, type FileMetaData, type SchemaElement, parquetMetadat
 import { SourceProblem } from '@sluice/row-stream'
 import { FileProblem, damagedFileProblem } from './file-problems.ts'
 import type { ParquetLimits } from './limits.ts'
-import type { ParquetColumn } from './schema.ts'
+import type { ParquetColumn, ValueFormat } from './schema.ts'
 
 const parquetMagic = 'PAR1'
 const encryptedMagic = 'PARE'
-/** The minimum file size in bytes: `PAR1` at the start; length and `PAR1` at the end. */
-const minFileBytes = 12
-/** The maximum bytes of a number in the footer. hyparquet would read a number of any length, in quadratic time. */
-const longestNumber = 16 * 1024
+const magicBytes = 4
+/** The end of a file: the length of the footer, and `PAR1`. */
+const trailerBytes = 8
+const minFileBytes = magicBytes + trailerBytes
+/** The maximum bytes of a number in the footer. hyparquet reads a number of any length, in quadratic time. */
+const maxNumberBytes = 16 * 1024
 
 /** An open file with its parsed footer. */
 export class ParquetFile implements Disposable {
@@ -19,30 +21,30 @@ export class ParquetFile implements Disposable {
   /** The position where the footer starts. All pages end before it. */
   readonly dataEnd: number
   readonly #fd: number
-  readonly #owned: boolean
-  readonly #stamp: string
+  readonly #ownsDescriptor: boolean
+  readonly #fingerprint: string
 
   /**
-   * Opens a file and reads its footer. If `path` is a descriptor, it stays open. Throws FileProblem, or SourceProblem
-   * FILE_MISSING.
+   * Opens a file and reads its footer. `path` may also be the descriptor of an open file, which disposal then leaves
+   * open. Throws FileProblem if the file cannot be read, or SourceProblem FILE_MISSING.
    */
   constructor(path: string | number, fileName: string, limits: ParquetLimits) {
-    this.#owned = typeof path === 'string'
+    this.#ownsDescriptor = typeof path === 'string'
     this.#fd = typeof path === 'string' ? openFile(path, fileName) : path
     try {
       const { size } = fstatSync(this.#fd)
-      this.#stamp = this.#stampNow()
+      this.#fingerprint = this.#readFingerprint()
       this.size = size
-      const footerBytes = this.#footerLength(size, limits)
-      this.dataEnd = size - 8 - footerBytes
-      this.metadata = readMetadata(this.read(this.dataEnd, footerBytes + 8))
+      const footerBytes = this.#readFooterLength(size, limits)
+      this.dataEnd = size - trailerBytes - footerBytes
+      this.metadata = readMetadata(this.read(this.dataEnd, footerBytes + trailerBytes))
     } catch (error) {
       this[Symbol.dispose]()
       throw error
     }
   }
 
-  /** Reads exactly `length` bytes. Throws FileProblem if the file has become shorter. */
+  /** Reads exactly `length` bytes, into `target` if it is given. Throws FileProblem if the file has become shorter. */
   read(from: number, length: number, target = Buffer.allocUnsafeSlow(length)): Buffer {
     let bytesRead = 0
     while (bytesRead < length) {
@@ -53,24 +55,26 @@ export class ParquetFile implements Disposable {
     return target.length === length ? target : target.subarray(0, length)
   }
 
+  /** Throws FileProblem if the file was changed since it was opened. */
   assertUnchanged(): void {
-    if (this.#stampNow() === this.#stamp) return
+    if (this.#readFingerprint() === this.#fingerprint) return
     throw new FileProblem('FILE_DAMAGED', 'changed while it was being read. Run the load again.')
   }
 
   [Symbol.dispose](): void {
-    if (this.#owned) closeSync(this.#fd)
+    if (this.#ownsDescriptor) closeSync(this.#fd)
   }
 
-  #stampNow(): string {
+  #readFingerprint(): string {
     const { size, mtimeMs } = fstatSync(this.#fd)
     return `${size} ${mtimeMs}`
   }
 
-  #footerLength(size: number, { footerBytes }: ParquetLimits): number {
+  /** Returns the length of the footer. Throws FileProblem if the file is not a complete, unencrypted Parquet file. */
+  #readFooterLength(size: number, { maxFooterBytes }: ParquetLimits): number {
     if (size === 0) throw new FileProblem('FILE_EMPTY', 'is empty. Upload a file with data.')
-    const firstMagic = this.read(0, Math.min(4, size)).toString('latin1')
-    if (firstMagic === encryptedMagic) throw encryptedFileProblem()
+    const firstMagic = this.read(0, Math.min(magicBytes, size)).toString('latin1')
+    if (firstMagic === encryptedMagic) throw createEncryptedFileProblem()
     if (firstMagic !== parquetMagic) {
       throw new FileProblem(
         'NOT_PARQUET',
@@ -78,16 +82,16 @@ export class ParquetFile implements Disposable {
       )
     }
     if (size < minFileBytes) throw createTruncatedFileProblem()
-    const trailer = this.read(size - 8, 8)
-    const lastMagic = trailer.toString('latin1', 4)
-    if (lastMagic === encryptedMagic) throw encryptedFileProblem()
+    const trailer = this.read(size - trailerBytes, trailerBytes)
+    const lastMagic = trailer.toString('latin1', trailerBytes - magicBytes)
+    if (lastMagic === encryptedMagic) throw createEncryptedFileProblem()
     if (lastMagic !== parquetMagic) throw createTruncatedFileProblem()
     const length = trailer.readUInt32LE(0)
     if (length > size - minFileBytes) throw damagedFileProblem('its footer')
-    if (length > footerBytes) {
+    if (length > maxFooterBytes) {
       throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
-        `has a footer of ${length} bytes; up to ${footerBytes} are read. Write it with larger row groups.`,
+        `has a footer of ${length} bytes; up to ${maxFooterBytes} are read. Write it with larger row groups.`,
       )
     }
     return length
@@ -105,18 +109,20 @@ function openFile(path: string, fileName: string): number {
 
 function readMetadata(footer: Buffer): FileMetaData {
   try {
-    refuseEndlessNumbers(footer)
-    // Geometry columns of GeoParquet are kept as bytes, so their annotations are not needed.
-    const metadata = parquetMetadata(new Uint8Array(footer), { geoparquet: false, parsers: plainParsers })
-    assertSane(metadata)
+    assertShortNumbers(footer)
+    // Geometry columns of GeoParquet are read as bytes, so their annotations are not needed.
+    const metadata = parquetMetadata(new Uint8Array(footer), { geoparquet: false, parsers: noStatisticsParsers })
+    assertFieldTypes(metadata)
     return metadata
   } catch (cause) {
     throw damagedFileProblem('its footer', cause)
   }
 }
 
-/** Parsers that ignore statistics. Statistics are not used, so invalid ones must not cause an error. */
-const plainParsers = {
+/**
+ * Parsers that do not convert statistics. The reader does not use statistics, so invalid ones must not cause an error.
+ */
+const noStatisticsParsers = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
   timestampFromNanoseconds: (value: bigint) => value,
@@ -128,41 +134,51 @@ const plainParsers = {
   uuidFromBytes: () => undefined,
 }
 
-function refuseEndlessNumbers(footer: Buffer): void {
-  let run = 0
+/**
+ * Throws RangeError if a variable-length number is too long. All bytes of such a number except the last are >= 0x80.
+ */
+function assertShortNumbers(footer: Buffer): void {
+  let numberBytes = 0
   for (const byte of footer) {
-    run = byte < 0x80 ? 0 : run + 1
-    if (run > longestNumber) throw new RangeError('a number without end')
+    numberBytes = byte < 0x80 ? 0 : numberBytes + 1
+    if (numberBytes > maxNumberBytes) throw new RangeError('a number without end')
   }
 }
 
-const encryptedFileProblem = () =>
+const createEncryptedFileProblem = () =>
   new FileProblem('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
 
 const createTruncatedFileProblem = () =>
   new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
 /**
- * Throws RangeError unless all used values have the expected type. This is needed because hyparquet returns values of
+ * Throws RangeError unless all fields that the reader uses have the expected types. hyparquet returns values of
  * whatever type the bytes declare.
  */
-function assertSane({ schema, row_groups: groups }: FileMetaData): void {
-  for (const element of schema) assertElement(element)
+function assertFieldTypes({ schema, row_groups: groups }: FileMetaData): void {
+  for (const element of schema) assertSchemaElement(element)
   for (const { columns, num_rows: rows } of groups) {
     if (typeof rows !== 'bigint' || rows < 0n) throw new RangeError('a row group has no number of rows')
-    for (const column of columns) assertChunk(column)
+    for (const column of columns) assertColumnChunk(column)
   }
 }
 
-function assertElement({ name, num_children, type_length, scale, precision, logical_type }: SchemaElement): void {
-  const { bitWidth, scale: digits, precision: fields } = { ...logical_type } as Record<string, unknown>
-  const numbers = [num_children, type_length, scale, precision, bitWidth, digits, fields]
-  if (typeof name !== 'string' || !numbers.every((number) => number === undefined || Number.isInteger(number))) {
-    throw new RangeError('a column is not described')
-  }
+function assertSchemaElement({ name, num_children, type_length, scale, precision, logical_type }: SchemaElement): void {
+  const logicalType = { ...logical_type } as Record<string, unknown>
+  const optionalIntegers = [
+    num_children,
+    type_length,
+    scale,
+    precision,
+    logicalType['bitWidth'],
+    logicalType['scale'],
+    logicalType['precision'],
+  ]
+  const areIntegers = optionalIntegers.every((number) => number === undefined || Number.isInteger(number))
+  if (typeof name !== 'string' || !areIntegers) throw new RangeError('a column is not described')
 }
 
-function assertChunk({ meta_data: data }: ColumnChunk): void {
+function assertColumnChunk({ meta_data: data }: ColumnChunk): void {
   // Absent if the column is encrypted or in another file.
   if (data === undefined) return
   const { num_values, total_compressed_size, data_page_offset, dictionary_page_offset = 0n } = data
@@ -172,15 +188,15 @@ function assertChunk({ meta_data: data }: ColumnChunk): void {
 }
 
 /**
- * Checks the row counts of the footer. Throws FileProblem if they contradict each other or are implausible for the
- * file's size.
+ * Returns the number of rows in the file. Throws FileProblem if a row group has an invalid row count, or if the file is
+ * too small for so many rows.
  */
-export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioFrom }: ParquetLimits): number {
+export function readRowCount({ metadata, size }: ParquetFile, { maxRatio, ratioExempt }: ParquetLimits): number {
   const counts = metadata.row_groups.map((group) => Number(group.num_rows))
   if (counts.some((count) => !(count >= 0 && Number.isSafeInteger(count))))
     throw damagedFileProblem('its number of rows')
   const rows = counts.reduce((sum, count) => sum + count, 0)
-  if (rows > ratioFrom.rows + ratio * size) {
+  if (rows > ratioExempt.rows + maxRatio * size) {
     throw new FileProblem(
       'FILE_TOO_DENSE',
       `claims ${rows} rows in ${size} bytes. The file may be malicious: check where it comes from.`,
@@ -189,18 +205,19 @@ export function assertPlausible({ metadata, size }: ParquetFile, { ratio, ratioF
   return rows
 }
 
-/** Returns the column with its bytes shown in hexadecimal instead of as text. */
-export function asHex({ column, node }: ParquetColumn): ParquetColumn {
-  return { column, node: hexBelow(node) }
+/** Returns the column with its `text-or-hex` leaves read as hexadecimal. */
+export function toHexColumn({ column, node }: ParquetColumn): ParquetColumn {
+  return { column, node: toHexNode(node) }
 }
 
-function hexBelow(node: ParquetColumn['node']): ParquetColumn['node'] {
+function toHexNode(node: ParquetColumn['node']): ParquetColumn['node'] {
   const { leaf } = node
   if (leaf) {
-    if (leaf.type.reading.as !== 'text-or-hex') return node
-    const hex = { ...leaf, type: { ...leaf.type, reading: { as: 'hex' as const, prefix: '\\x' as const } } }
-    return { ...node, leaf: hex, leaves: [hex] }
+    if (leaf.type.format.name !== 'text-or-hex') return node
+    const format: ValueFormat = { name: 'hex', prefix: '\\x' }
+    const hexLeaf = { ...leaf, type: { ...leaf.type, format } }
+    return { ...node, leaf: hexLeaf, leaves: [hexLeaf] }
   }
-  const children = node.children.map(hexBelow)
+  const children = node.children.map(toHexNode)
   return { ...node, children, leaves: children.flatMap(({ leaves }) => leaves) }
 }

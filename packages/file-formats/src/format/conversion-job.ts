@@ -2,18 +2,21 @@ import type { UploadFormat } from './detect-format.ts'
 import type { UploadOptions, WrittenDialect } from './upload-options.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
 
-/** The job with which a conversion thread starts. The sender keeps ownership of all descriptors. */
-export interface NormaliseJob {
+/** A job for a conversion thread. The sender of the job closes all descriptors. */
+export interface ConversionJob {
+  /** The name of the upload in messages. */
   name: string
+  /** The descriptor of the upload, and its size in bytes. */
   source: number
   size: number
+  /** The descriptor of the spool file (temporary file) for the converted rows. */
   spool: number
   /** The descriptor of the file for the first rejected rows, one JSON text per line. */
   rejects: number
   /** The directory for the thread's temporary files. */
   directory: string
   options: UploadOptions
-  /** The number of bytes of rows that are needed from the start. Absent: all. */
+  /** The number of bytes of rows after which the conversion may stop. Absent: all rows are converted. */
   firstBytes?: number
   /** The only accepted format. Another format is rejected as soon as it is recognised. */
   expectedFormat?: UploadFormat
@@ -30,11 +33,12 @@ export interface FoundSheet {
   isRead: boolean
 }
 
-export interface NormalisedFile {
+/** Describes the spool file of a job after the conversion. */
+export interface ConvertedFile {
   format: UploadFormat
   size: number
-  /** The formats that were found, outermost first, as text. */
-  notices: string[]
+  /** Descriptions of the formats that were found, outermost first, such as `gzip` and `UTF-16LE text`. */
+  formats: string[]
   dialect?: WrittenDialect
   sheets?: FoundSheet[]
   /** True if only columns that occur in some record are present. */
@@ -42,16 +46,12 @@ export interface NormalisedFile {
   complete: boolean
   /** The number of rejected rows, including those that are not stored. */
   rejected: number
-  /**
-   * The number of rows in the spool file (temporary file), possibly including its header. Absent if they were not
-   * counted.
-   */
+  /** The number of rows in the spool file, possibly including its header. Absent if they were not counted. */
   written?: number
 }
 
-/** The result of the job. */
-export interface NormaliseResult {
-  file: NormalisedFile
-  /** Bytes that the thread holds, unused objects included. They are freed when it ends. */
-  heldBytes: number
+export interface ConversionResult {
+  file: ConvertedFile
+  /** The memory of the thread after the job, including unused objects. It is freed when the thread ends. */
+  memoryBytes: number
 }

@@ -7,7 +7,7 @@ const folder = inputFolder()
 
 function read(text: string, remembered?: Partial<PreviousDialect>): Whole | { problem: string } {
   const known = remembered && { labels: ['id', 'd', 'v'], dayFirst: {}, numbers: [], ...remembered }
-  return readInPlace(folder.write(text), known ? { remembered: known } : {}, defaultDelimitedLimits)
+  return readInPlace(folder.write(text), known ? { previousDialect: known } : {}, defaultDelimitedLimits)
 }
 
 function typesOf(text: string, remembered?: Partial<PreviousDialect>): string[] {

@@ -1,15 +1,16 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
-import type { JsonPass } from './json-record.ts'
-import { afterSpace, INVALID_JSON, COMMA, jsonScanner, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
-import { ambiguousArraysProblem } from './json-shape.ts'
+import type { JsonPass } from './json-pass.ts'
+import { skipSpace, INVALID_JSON, COMMA, jsonScanner, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
+import { ambiguousArraysProblem } from './detect-json-shape.ts'
 import { type ByteWindow, formatBytes } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
+/** Results of `takeValues` besides NEEDS_MORE. ARRAY_END: the array was read up to its closing bracket. */
 const ARRAY_END = -3
-/** The value was processed, and the window ends before the comma or bracket after it. */
-const VALUE_TAKEN = -4
+/** The last value was processed, and the window ends before the comma or bracket after it. */
+const SEPARATOR_MISSING = -4
 
 /**
  * Processes consecutive objects up to the end of the text. A broken object ends the walk with an error, because the
@@ -17,15 +18,18 @@ const VALUE_TAKEN = -4
  */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
-    if (takeRun(cursor, pass, false) !== NEEDS_MORE || cursor.window.from === cursor.window.end) continue
+    takeValues(cursor, pass, false)
+    const isAllProcessed = cursor.window.from === cursor.window.end
+    if (isAllProcessed) continue
     if (isTooLong(cursor)) await rejectLongValue(cursor, pass)
-    else await cursor.more()
+    else await cursor.readMore()
   }
 }
 
 /**
- * Processes the elements of the document's array, or of the array under one of its keys. The rest of the document must
- * be valid too. With `forbidOtherArrays`, throws for another array of objects under another key.
+ * Processes the elements of the array that is the document, or that the document's object has under `key`. The rest of
+ * the document must be valid too. With `forbidOtherArrays`, throws SourceProblem if another key has an array of
+ * objects.
  */
 export async function walkArray(
   cursor: JsonCursor,
@@ -34,25 +38,27 @@ export async function walkArray(
   forbidOtherArrays = false,
 ): Promise<void> {
   const { window } = cursor
-  if (key !== undefined) await findKey(cursor, key)
+  if (key !== undefined) await skipToKey(cursor, key)
   await cursor.expect(OPEN_ARRAY)
   if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
-  else await takeElements(cursor, pass)
-  if (key !== undefined) await restOfObject(cursor, key, forbidOtherArrays)
+  else await takeArrayElements(cursor, pass)
+  if (key !== undefined) await skipRestOfObject(cursor, key, forbidOtherArrays)
   if ((await cursor.peek()) === undefined) return
-  throw cursor.broken('the document has more text after its end', window.from)
+  throw cursor.syntaxProblem('the document has more text after its end', window.from)
 }
 
-async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+/** Processes the elements of an array up to its closing bracket. */
+async function takeArrayElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window } = cursor
   for (;;) {
-    const outcome = takeRun(cursor, pass, true)
+    const outcome = takeValues(cursor, pass, true)
     if (outcome === ARRAY_END) return
     if (outcome === NEEDS_MORE && !isTooLong(cursor)) {
-      await cursor.more()
+      await cursor.readMore()
       continue
     }
     if (outcome === NEEDS_MORE) await rejectLongValue(cursor, pass)
+    // The value before the end of the window was processed. Its separator follows.
     if ((await cursor.peek()) === CLOSE_ARRAY) {
       window.from++
       return
@@ -64,76 +70,75 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
 /** True if the value at the window's start exceeds the maximum length of a record. */
 const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end - window.from > recordBytes
 
+/** Rejects the value at the window's start, and skips the rest of it. */
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window, recordBytes } = cursor
-  pass.reject(
-    window,
-    window.from,
-    window.end,
-    window.place(window.from).line,
-    `is longer than ${formatBytes(recordBytes)}`,
-  )
+  const { line } = window.place(window.from)
+  pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   await cursor.skipLongValue()
 }
 
 /**
- * Processes rows while the window contains complete ones. With `isArray`, they are the elements of an array, up to
- * its end; otherwise, they are consecutive objects without commas.
+ * Processes the complete values in the window. With `isArray`, they are elements of an array, separated by commas.
+ * Otherwise, they are consecutive objects without commas. Returns the reason for stopping.
  */
-function takeRun(
+function takeValues(
   cursor: JsonCursor,
   pass: JsonPass,
   isArray: boolean,
-): typeof NEEDS_MORE | typeof ARRAY_END | typeof VALUE_TAKEN {
+): typeof NEEDS_MORE | typeof ARRAY_END | typeof SEPARATOR_MISSING {
   const { window } = cursor
   const { bytes, end } = window
   for (;;) {
-    const from = afterSpace(bytes, window.from, end)
+    const from = skipSpace(bytes, window.from, end)
     window.from = from
     if (from === end) return NEEDS_MORE
     const isObject = bytes[from] === OPEN_OBJECT
     const valueEnd = isObject ? pass.record.read(from, end) : jsonScanner.value(from, end)
-    if (valueEnd === INVALID_JSON) throw cursor.broken(jsonScanner.fault, jsonScanner.faultAt)
+    if (valueEnd === INVALID_JSON) throw cursor.syntaxProblem(jsonScanner.fault, jsonScanner.faultAt)
     if (valueEnd === NEEDS_MORE) return NEEDS_MORE
-    const afterValue = isArray ? afterSpace(bytes, valueEnd, end) : valueEnd
-    const isLast = isArray && afterValue === end
-    // White space after a value does not count towards its length.
-    if (isLast && !isTooLong(cursor)) return NEEDS_MORE
-    const lineOfValue = () => window.place(from).line
+    const separator = isArray ? skipSpace(bytes, valueEnd, end) : valueEnd
+    const isSeparatorMissing = isArray && separator === end
+    // Reads more until the separator is in the window, too, unless white space after the value makes the window too
+    // long.
+    if (isSeparatorMissing && !isTooLong(cursor)) return NEEDS_MORE
+    const findLine = () => window.place(from).line
     if (valueEnd - from > cursor.recordBytes) {
-      pass.reject(window, from, valueEnd, lineOfValue(), `is longer than ${formatBytes(cursor.recordBytes)}`)
-    } else if (isObject) pass.take(window, from, valueEnd, lineOfValue)
-    else if (pass.rows === 0) throw notRows(cursor, lineOfValue())
-    else pass.reject(window, from, valueEnd, lineOfValue(), 'is not a JSON object')
-    window.from = isArray && !isLast ? afterValue + 1 : valueEnd
-    if (isLast) return VALUE_TAKEN
-    if (!isArray || bytes[afterValue] === COMMA) continue
-    if (bytes[afterValue] === CLOSE_ARRAY) return ARRAY_END
-    throw cursor.broken('a comma or ] is expected', afterValue)
+      pass.reject(window, from, valueEnd, findLine(), `is longer than ${formatBytes(cursor.recordBytes)}`)
+    } else if (isObject) pass.take(window, from, valueEnd, findLine)
+    else if (pass.rows === 0) throw notObjectsProblem(cursor, findLine())
+    else pass.reject(window, from, valueEnd, findLine(), 'is not a JSON object')
+    window.from = valueEnd
+    if (isSeparatorMissing) return SEPARATOR_MISSING
+    if (!isArray) continue
+    window.from = separator + 1
+    if (bytes[separator] === CLOSE_ARRAY) return ARRAY_END
+    if (bytes[separator] !== COMMA) throw cursor.syntaxProblem('a comma or ] is expected', separator)
   }
 }
 
-/** Moves to the position after a key of the document's object and its colon. */
-async function findKey(cursor: JsonCursor, key: string): Promise<void> {
+/** Moves to the position after this key of the document's object and its colon. */
+async function skipToKey(cursor: JsonCursor, key: string): Promise<void> {
   await cursor.expect(OPEN_OBJECT)
-  while ((await cursor.key()) !== key) {
+  while ((await cursor.readKey()) !== key) {
     await cursor.skipValue()
     await cursor.expect(COMMA)
   }
 }
 
-async function restOfObject(cursor: JsonCursor, arrayKey: string, forbidOtherArrays: boolean): Promise<void> {
+/** Reads the rest of the document's object, after the array of rows. */
+async function skipRestOfObject(cursor: JsonCursor, arrayKey: string, forbidOtherArrays: boolean): Promise<void> {
   while ((await cursor.peek()) === COMMA) {
     await cursor.expect(COMMA)
-    const key = await cursor.key()
-    const [first, second] = await cursor.skipValue()
-    if (forbidOtherArrays && first === OPEN_ARRAY && second === OPEN_OBJECT)
-      throw ambiguousArraysProblem(cursor.name, arrayKey, key)
+    const key = await cursor.readKey()
+    const [firstByte, secondByte] = await cursor.skipValue()
+    const isArrayOfObjects = firstByte === OPEN_ARRAY && secondByte === OPEN_OBJECT
+    if (forbidOtherArrays && isArrayOfObjects) throw ambiguousArraysProblem(cursor.name, arrayKey, key)
   }
   await cursor.expect(CLOSE_OBJECT)
 }
 
-function notRows({ name }: JsonCursor, line: number): SourceProblem {
+function notObjectsProblem({ name }: JsonCursor, line: number): SourceProblem {
   const text = `${name} has values that are not objects (line ${line}). Rows must be objects with the columns as keys.`
   return new SourceProblem('JSON_NOT_ROWS', text)
 }
@@ -145,12 +150,12 @@ export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes:
   let line = 1
   do {
     line = takeCompleteLines(window, pass, line, recordBytes)
-    if (window.end - window.from > recordBytes) await skipLine(window, pass, line++, recordBytes)
+    if (window.end - window.from > recordBytes) await rejectLongLine(window, pass, line++, recordBytes)
   } while (await window.grow())
   if (window.from < window.end) takeLine(window, pass, window.from, window.end, line, recordBytes)
 }
 
-/** Takes all lines of the window that have a line end. Returns the number of the line after them. */
+/** Processes all lines of the window that have a line end. Returns the number of the line after them. */
 function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number, recordBytes: number): number {
   const bytes = window.bytes.subarray(0, window.end)
   for (let line = firstLine; ; line++) {
@@ -162,10 +167,7 @@ function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number
   }
 }
 
-/**
- * Processes one line. A blank line is skipped. Rejects the line as a row if it is too long, is not a JSON object, is
- * incomplete, or has text after the object.
- */
+/** Processes one line. Skips a blank line. Rejects a line that is too long or is not exactly one JSON object. */
 function takeLine(
   window: ByteWindow,
   pass: JsonPass,
@@ -176,7 +178,7 @@ function takeLine(
 ): void {
   const { bytes } = window
   const { record } = pass
-  const start = afterSpace(bytes, from, end)
+  const start = skipSpace(bytes, from, end)
   if (start === end) return
   const reject = (reason: string) => pass.reject(window, from, end, line, reason)
   if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
@@ -185,13 +187,13 @@ function takeLine(
   if (objectEnd === NEEDS_MORE) return reject('ends in the middle of an object')
   if (objectEnd === INVALID_JSON)
     return reject(`${jsonScanner.fault} (byte ${jsonScanner.faultAt - from + 1} of the line)`)
-  if (afterSpace(bytes, objectEnd, end) < end)
+  if (skipSpace(bytes, objectEnd, end) < end)
     return reject(`the line has more text after the object (byte ${objectEnd - from + 1} of the line)`)
   pass.take(window, from, end, () => line)
 }
 
-/** Rejects and skips a line that is too long for memory. */
-async function skipLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
+/** Rejects the line at the window's start, which is too long for memory, and skips it. */
+async function rejectLongLine(window: ByteWindow, pass: JsonPass, line: number, recordBytes: number): Promise<void> {
   pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   do {
     const end = window.bytes.subarray(0, window.end).indexOf(LF, window.from)

@@ -1,0 +1,154 @@
+import { SPACE, PLUS, MINUS, ZERO } from './ascii'
+/*
+ * Records how the written values of a column are printed in the text. src/delimited/source-formats makes a format of
+ * it. In the state of a column, where 0 means that no value was written yet: flags u16 @16, date formats u8 @18, the
+ * digits of integers with leading zeros u8 @22, the digits of the shortest other integer u8 @20 (as 20 minus the
+ * digits), the digits after the point u8 @21 (plus 1), the text of the time zone u64 @24.
+ */
+
+/** At least one value was written. Not set for inferred integers, because an integer is printed in only one format. */
+const VALUE: u32 = 1
+/** A value is printed in a way that no format describes: a plus, a zero with a minus, or too many leading zeros. */
+const IRREGULAR: u32 = 2
+
+/** Decimals and fractions of seconds: the number of digits after the point differs; a value ends with a zero. */
+const MIXED_SCALE: u32 = 4
+const TRAILING_ZERO: u32 = 8
+/** Decimals: a value like `.5`; a value like `0.5`. */
+const BARE_POINT: u32 = 16
+const ZERO_POINT: u32 = 32
+
+/**
+ * Times: a value without a time of day; with `T` before it; with a space before it; without seconds; with seconds.
+ * MIXED_ZONES: the time zones differ.
+ */
+const DATE_ONLY: u32 = 64
+const T_BETWEEN: u32 = 128
+const SPACE_BETWEEN: u32 = 256
+const NO_SECONDS: u32 = 512
+const SECONDS: u32 = 1024
+const MIXED_ZONES: u32 = 2048
+
+/**
+ * Booleans. ALL_PAIRS has a bit for each pair of words, such as yes and no. A bit is set once a value has a word of
+ * another pair. The other flags say that a word is not in lowercase, not in uppercase, or not capitalised.
+ */
+const ALL_PAIRS: u32 = 0x7e
+const NOT_LOWER: u32 = 0x80
+const NOT_UPPER: u32 = 0x100
+const NOT_TITLE: u32 = 0x200
+
+/** Values with more digits are irregular. */
+const MAX_FRACTION_DIGITS: i32 = 200
+const MAX_INTEGER_DIGITS: i32 = 19
+
+/** Adds flags to those of a column. The date formats are the upper 16 bits. */
+@inline function addFlags(state: usize, flags: u32): void {
+  const oldFlags = load<u32>(state, 16)
+  const newFlags = oldFlags | flags
+  if (newFlags != oldFlags) store<u32>(state, newFlags, 16)
+}
+
+/**
+ * Records the number of digits after the point. Returns MIXED_SCALE if earlier values have another number, otherwise 0.
+ */
+@inline function recordScale(state: usize, scale: i32): u32 {
+  const recorded = <i32>load<u8>(state, 21)
+  if (recorded == scale + 1) return 0
+  if (recorded != 0) return MIXED_SCALE
+  store<u8>(state, <u8>(scale + 1), 21)
+  return 0
+}
+
+/** Records how an integer with digits from `firstDigit` to `to` is printed. */
+export function recordInteger(state: usize, sign: u8, firstDigit: usize, to: usize): void {
+  const digits = <i32>(to - firstDigit)
+  const isPadded = digits > 1 && load<u8>(firstDigit) == ZERO
+  const isZeroWithMinus = sign == MINUS && load<u8>(firstDigit) == ZERO
+  if (sign == PLUS || isZeroWithMinus || digits > MAX_INTEGER_DIGITS) return addFlags(state, VALUE | IRREGULAR)
+  addFlags(state, VALUE)
+  if (!isPadded) {
+    if (20 - digits > <i32>load<u8>(state, 20)) store<u8>(state, <u8>(20 - digits), 20)
+    return
+  }
+  const recordedDigits = <i32>load<u8>(state, 22)
+  if (recordedDigits == 0) store<u8>(state, <u8>digits, 22)
+  else if (recordedDigits != digits) addFlags(state, IRREGULAR)
+}
+
+/** Records how a decimal with digits from `digits` to `point` and from `fraction` to `to` is printed. */
+@inline export function recordDecimal(
+  state: usize, sign: u8, digits: usize, point: usize, fraction: usize, to: usize,
+): void {
+  const scale = <i32>(to - fraction)
+  let flags = VALUE
+  // Most numbers begin with a digit from 1 to 9, and need no further checks.
+  const startsWithNonZeroDigit = <u32>load<u8>(digits) - 49 <= 8
+  if (sign == PLUS || !startsWithNonZeroDigit || scale > MAX_FRACTION_DIGITS) {
+    flags |= findUnusualFlags(sign, digits, point, scale, to)
+  }
+  if (scale > 0 && load<u8>(to - 1) == ZERO) flags |= TRAILING_ZERO
+  addFlags(state, flags | recordScale(state, scale))
+}
+
+/** Returns the flags of a decimal that may have a sign, begins with a zero or the point, or is long. */
+function findUnusualFlags(sign: u8, digits: usize, point: usize, scale: i32, to: usize): u32 {
+  const isPadded = point - digits > 1
+  if (sign == PLUS || isPadded || scale > MAX_FRACTION_DIGITS) return IRREGULAR
+  if (sign == MINUS && isZero(digits, to)) return IRREGULAR
+  if (point == digits) return BARE_POINT
+  return scale > 0 ? ZERO_POINT : 0
+}
+
+/** True if all digits of a number without sign are zeros. In ASCII, the decimal sign comes before the digits. */
+function isZero(from: usize, to: usize): bool {
+  for (let at = from; at < to; at++) if (load<u8>(at) > ZERO) return false
+  return true
+}
+
+/** Records how a date without a time of day is printed. */
+@inline export function recordDate(state: usize, dateFormats: u8): void {
+  addFlags(state, VALUE | DATE_ONLY | (<u32>dateFormats << 16))
+}
+
+/** The bytes of a time with seconds and the separator before it, such as `T12:30:45`. */
+const TIME_WITH_SECONDS_BYTES: i32 = 9
+
+/**
+ * Records how a date with a time of day is printed. The time, with the separator before it, is from `time` to `zone`.
+ * The time zone is from `zone` to `to`: at most six bytes, and none in a time without a zone.
+ */
+export function recordTime(state: usize, dateFormats: u8, time: usize, zone: usize, to: usize): void {
+  let flags = VALUE | (<u32>dateFormats << 16) | (load<u8>(time) == SPACE ? SPACE_BETWEEN : T_BETWEEN)
+  const timeBytes = <i32>(zone - time)
+  // A fraction begins with a point.
+  const scale = max<i32>(timeBytes - TIME_WITH_SECONDS_BYTES - 1, 0)
+  flags |= timeBytes < TIME_WITH_SECONDS_BYTES ? NO_SECONDS : SECONDS
+  if (scale > 0 && load<u8>(zone - 1) == ZERO) flags |= TRAILING_ZERO
+  flags |= recordScale(state, scale)
+  const zoneText = load<u64>(zone) & (((<u64>1) << (<u64>(to - zone) * 8)) - 1)
+  const isFirst = (load<u32>(state, 16) & (T_BETWEEN | SPACE_BETWEEN)) == 0
+  if (isFirst) store<u64>(state, zoneText, 24)
+  else if (load<u64>(state, 24) != zoneText) flags |= MIXED_ZONES
+  addFlags(state, flags)
+}
+
+/** The index of the pair 1 and 0, which have no uppercase form. */
+const PAIR_OF_DIGITS: i32 = 5
+
+/**
+ * Records how a boolean is printed. `pair` is the index of its word in write-boolean.ts, `length` its length.
+ * `uppercaseBits` has bit 5 of each byte that is uppercase.
+ */
+@inline export function recordBoolean(state: usize, pair: i32, length: i32, uppercaseBits: u64): void {
+  const pairBit = (<u32>2) << pair
+  const flags = VALUE | (ALL_PAIRS & ~pairBit)
+  addFlags(state, pair == PAIR_OF_DIGITS ? flags : flags | findCaseFlags(length, uppercaseBits))
+}
+
+@inline function findCaseFlags(length: i32, uppercaseBits: u64): u32 {
+  if (uppercaseBits == 0) return NOT_UPPER | NOT_TITLE
+  const isUppercase = popcnt<u64>(uppercaseBits) == length
+  const isOnlyFirstUppercase = uppercaseBits == 0x20
+  return NOT_LOWER | (isUppercase ? 0 : NOT_UPPER) | (isOnlyFirstUppercase ? 0 : NOT_TITLE)
+}
