@@ -81,6 +81,12 @@ describe('rows with the same key', () => {
     expect(await describeRows('n\n1\n1\n', { other: '1' })).toBeUndefined()
   })
 
+  it('are found below a blank line after the header', async () => {
+    const content = 'key,note\n\n"7","say ""a"""\n"b c","a"\n"7","a"\n"a","a"\n'
+    const options: FileOptions = { delimiter: 'COMMA', headerRow: true, quote: 'DOUBLE' }
+    expect(await describeRows(content, { key: '7' }, options)).toBe('lines 3, 5 and 1 more of cases.csv')
+  })
+
   it('are found with their lines in random files', async () => {
     const value = fc.constantFrom('a', 'b c', 'x\ny', 'say "a"', '7', '')
     const record = fc.oneof(

@@ -46,6 +46,8 @@ const maxHeaderLines = 3
 const minVotesForFurtherLine = 1.5
 /** The minimum score for the first line of such a header. The rows must still look like rows of this header. */
 const minVotesForFirstLine = 1
+/** The minimum score for a header below a line of labels and an empty line. */
+const minVotesBelowLabels = 1
 
 /**
  * Finds the table in a parsed sample with at least one record. If the quotes of the header are broken, also replaces
@@ -259,7 +261,7 @@ function tableStart(
   const hasSeveralFieldsAbove = above >= 0 && records[above]!.count > 1
   if (hasSeveralFieldsAbove && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
   start = skipTitles(start, limit, blankLines, headerAt, isHeader)
-  return skipBlockAboveBlankLine(start, limit, records, blankLines, isHeader)
+  return skipBlockAboveBlankLine(start, limit, { records, blankLines }, headerAt, rowsFrom)
 }
 
 /**
@@ -298,15 +300,22 @@ function skipTitles(
 function skipBlockAboveBlankLine(
   start: number,
   limit: number,
-  records: readonly SampleRecord[],
-  blankLines: readonly number[],
-  isHeader: (index: number) => boolean,
+  { records, blankLines }: Pick<ParsedSample, 'records' | 'blankLines'>,
+  headerAt: (index: number) => HeaderCandidate,
+  rowsFrom: (index: number) => HeaderCandidate[],
 ): number {
-  if (start !== 0 || isHeader(0)) return start
+  const votesAt = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1))
+  if (start !== 0 || votesAt(0) > 0) return start
+  const mayFirstLineBeHeader = lookLikeLabels(headerAt(0)) && areDistinct(headerAt(0))
   for (let index = 1; index < Math.min(limit, 20, records.length - 1); index++) {
     const isBelowBlankLine = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
     const isLongerThanBlock = records.length - index > index
-    if (isBelowBlankLine && isLongerThanBlock && isHeader(index)) return index
+    // A single line of labels is usually the header, and the empty line separates it from its rows.
+    const isBelowPossibleHeader = index === 1 && mayFirstLineBeHeader
+    const isHeader = isBelowPossibleHeader
+      ? lookLikeLabels(headerAt(index)) && votesAt(index) >= minVotesBelowLabels
+      : votesAt(index) > 0
+    if (isBelowBlankLine && isLongerThanBlock && isHeader) return index
   }
   return start
 }
