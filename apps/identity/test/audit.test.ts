@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
+import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
 
 const writes = Object.values(identityOperations)
   .flatMap((noun): OperationSignature[] => Object.values(noun))

@@ -4,7 +4,7 @@ import { openapi } from '@sluice/http-server'
 import { servedOperations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
+import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
 
 let service: Service
 let good: GoodRequests

@@ -11,7 +11,7 @@ import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { servedOperations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
+import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 const table = signatures.map((signature): [string, OperationSignature] => [signature.id, signature])

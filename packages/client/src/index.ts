@@ -1,7 +1,7 @@
-export { type FieldViolation, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './errors.ts'
-export { events, followRun, type EventOptions, type RunEvent, type ServerSentEvent } from './events.ts'
+export { type FieldViolation, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './service-errors.ts'
+export { events, followRun, type EventOptions, type RunEvent, type ServerSentEvent } from './server-sent-events.ts'
 export type { CallInput, CallOptions, Operation, UploadInput } from './operation.ts'
-export { items, pages, type ListPage } from './pages.ts'
+export { items, pages, type ListPage } from './iterate-pages.ts'
 export {
   serviceClient,
   type ServiceClient,

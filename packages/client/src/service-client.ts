@@ -1,4 +1,4 @@
-import { BodySourceError, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './errors.ts'
+import { BodySourceError, type ProblemDocument, RemoteProblem, ServiceUnavailable } from './service-errors.ts'
 import type { CallInput, Operation, OptionalInput, UntypedInput } from './operation.ts'
 
 /** Sends a request and returns its response, like the global `fetch`. */

@@ -1,4 +1,4 @@
-import { ServiceUnavailable, RemoteProblem } from './errors.ts'
+import { ServiceUnavailable, RemoteProblem } from './service-errors.ts'
 import { auth, type SecondFactorDemand, type Tokens } from './generated/identity.ts'
 import { serviceClient } from './service-client.ts'
 

@@ -1,4 +1,4 @@
-import { BodySourceError } from './errors.ts'
+import { BodySourceError } from './service-errors.ts'
 import type { Operation, UntypedInput, UploadInput } from './operation.ts'
 import { formType, isOutage, pause, type ServiceClient, type RequestTransport } from './service-client.ts'
 

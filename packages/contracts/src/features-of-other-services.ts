@@ -87,5 +87,5 @@ export const featuresOfOtherServices: readonly FeatureOfOtherService[] = [
   },
   { name: 'fileAccessInstances', kind: 'user', meaning: 'The service instances from which the user may fetch files.' },
   { name: 'analyticsPlatformEnabled', kind: 'user', meaning: 'The user has an account in the analytics platform.' },
-  { name: 'THEME', kind: 'setting', meaning: 'The colours of pages of other services.' },
+  { name: 'THEME', kind: 'setting', meaning: 'The colours of the pages that other services show.' },
 ]

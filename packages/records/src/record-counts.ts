@@ -15,9 +15,9 @@ export interface TotalsTable {
   properties: readonly string[]
 }
 
-/** A fixed condition of every list of a kind of record, in addition to the caller's scope. */
+/** A fixed filter of a list, which applies in addition to the caller's scope. */
 export interface ListCondition {
-  /** Distinguishes these lists from other lists of the same kind. */
+  /** Distinguishes this list from other lists of the same records. */
   name: string
   /** The query parameters of the equivalent GET list. */
   query?: Record<string, string>

@@ -12,7 +12,7 @@ import {
   resource,
   someOrder,
   type Row,
-} from './search-model.ts'
+} from './reference-search.ts'
 
 const random = randomNumbers(11)
 const rows = randomRows(random, 240)

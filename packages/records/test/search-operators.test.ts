@@ -12,7 +12,7 @@ import {
   resource,
   statuses,
   type Row,
-} from './search-model.ts'
+} from './reference-search.ts'
 
 const random = randomNumbers(20_240_531)
 const rows = randomRows(random, 300)

@@ -11,7 +11,7 @@ import {
   resource,
   someOrder,
   type Row,
-} from './search-model.ts'
+} from './reference-search.ts'
 
 const random = randomNumbers(7)
 const rows = randomRows(random, 257)

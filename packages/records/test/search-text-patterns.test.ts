@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { escapeLike, trigramPattern } from '../src/search/patterns.ts'
-import { pick, randomNumbers } from './search-model.ts'
+import { pick, randomNumbers } from './reference-search.ts'
 
 const patternOf = (text: string) => trigramPattern(`%${escapeLike(text)}%`)
 

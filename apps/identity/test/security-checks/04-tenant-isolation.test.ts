@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { identityOperations, allRoles, type OperationSignature } from '@sluice/contracts'
 import { applicationBody } from '../application-body.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
-import { goodRequests, type GoodRequest, type GoodRequests } from '../good-requests/good-requests.ts'
+import { goodRequests, type GoodRequest, type GoodRequests } from '../valid-requests/valid-requests.ts'
 import { insertUserGroup } from '../user-group-fixtures.ts'
 
 type Person = Awaited<ReturnType<Service['as']>>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { identityOperations, type OperationSignature } from '@sluice/contracts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
-import { goodRequests, type GoodRequests } from '../good-requests/good-requests.ts'
+import { goodRequests, type GoodRequests } from '../valid-requests/valid-requests.ts'
 
 interface Body {
   title: string

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import { goodPassword, userBody, type Service } from '../app-under-test.ts'
 import { startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
-import { goodRequests } from '../good-requests/good-requests.ts'
+import { goodRequests } from '../valid-requests/valid-requests.ts'
 
 let service: Service
 beforeAll(async () => {

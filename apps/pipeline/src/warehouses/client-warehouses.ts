@@ -24,8 +24,8 @@ export interface ClientWarehouses extends AsyncDisposable {
    */
   open(client: string): Promise<Warehouse>
   /**
-   * Returns the warehouse for reading and dropping. Returns undefined if the organisation has none. Does not connect to
-   * the server.
+   * Returns the organisation's warehouse, in which tables may be read and dropped but not created. Returns undefined if
+   * the organisation has none. Does not connect to the server.
    */
   find(client: string): Promise<Warehouse | undefined>
   /** Returns the organisation's name in its warehouses, and chooses one if it has none. The name never changes. */

@@ -211,7 +211,10 @@ export function describeChange(
 
 interface KeyedLoad {
   target: { schema: string; table: string }
-  /** The columns of the key. Absent if SQL statements changed the rows, because the source need not lack the values. */
+  /**
+   * The columns of the key. Absent if SQL statements changed the rows, because then the statements may have removed the
+   * values.
+   */
   keys: readonly string[] | undefined
   /** Returns the positions of rows in the files of the source: `lines 3 and 6 of cases.csv`. */
   describeRows(rows: KeyRows): Promise<string | undefined>

@@ -43,7 +43,7 @@ import {
   describeDryRun,
   describeSupersededRows,
 } from './load-message-texts.ts'
-import { RunHints } from './run-hints.ts'
+import { RunHints } from './hints-for-user.ts'
 import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
 import {

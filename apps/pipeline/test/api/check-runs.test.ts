@@ -151,7 +151,7 @@ describe('variable values passed to a run', () => {
       const ask = (...names: string[]) => owner.post(`/data-quality-check-groups/${id}/${verb}`).send(given(...names))
       const { body } = await ask('a', 'c').expect(422)
       expect(body.detail).toBe(
-        'No check of the group uses ${c}, and no variable of this name exists. Correct the name, or leave it out.',
+        'No check in the group uses ${c}, and no variable of this name exists. Correct the name, or leave it out.',
       )
       await ask('a', 'b', known).expect(verb === 'run' ? 200 : 202)
     }

@@ -9,7 +9,7 @@ import {
   type OperationSignature,
 } from '@sluice/contracts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { datasetForm } from './good-public-datasets.ts'
+import { datasetForm } from './valid-public-dataset-requests.ts'
 
 /** A body from the docs, and the request that sends it. */
 interface Example {

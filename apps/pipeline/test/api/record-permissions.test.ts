@@ -8,7 +8,7 @@ import {
 } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { datasetForm } from './good-public-datasets.ts'
+import { datasetForm } from './valid-public-dataset-requests.ts'
 import { seededRandom } from './seeded-random.ts'
 import { type Open, sharedResources } from './shared-resources.ts'
 import { viewBody } from './view-fixtures.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { datasetForm } from './good-public-datasets.ts'
+import { datasetForm } from './valid-public-dataset-requests.ts'
 
 let service: Service
 let owner: Asking

@@ -619,7 +619,7 @@ export interface SsoProviderConfigWithCredentials {
 export interface SsoStartQuery {
   /** The sign-in page of the OpenID Provider where the sign-in started. The browser returns to it afterwards. */
   interaction?: string
-  /** The value from the link on that page, which proves that the page was sent to this browser. */
+  /** The token from the link on the page that Sluice showed before the sign-in. It proves that the page was sent to this browser. */
   mark?: string
 }
 

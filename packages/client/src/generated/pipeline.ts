@@ -464,7 +464,7 @@ export interface ApiLoginSourceBodyOfExport {
 export interface ApiSource {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
-  /** With a password, not with a token. */
+  /** The user name for the password. Not used with a token. */
   username?: string
   /** Which secrets are stored. */
   secretStatus: {
@@ -476,7 +476,7 @@ export interface ApiSource {
 export interface ApiSourceBody {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
-  /** With a password, not with a token. */
+  /** The user name for the password. Not used with a token. */
   username?: string
   /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   password?: string | null
@@ -487,7 +487,7 @@ export interface ApiSourceBody {
 export interface ApiSourceBodyOfConfiguration {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
-  /** With a password, not with a token. */
+  /** The user name for the password. Not used with a token. */
   username?: string
   /** The password of the account. Responses omit it. An absent or null value keeps the stored one; an empty text deletes it. */
   password?: string | null
@@ -498,7 +498,7 @@ export interface ApiSourceBodyOfConfiguration {
 export interface ApiSourceBodyOfExport {
   /** The base address of the system. Leave out /api, and any username or password. */
   url: string
-  /** With a password, not with a token. */
+  /** The user name for the password. Not used with a token. */
   username?: string
 }
 
@@ -735,7 +735,7 @@ export interface CheckResult {
 export interface ClinicalApiSource {
   /** The base address of the FHIR server. */
   url: string
-  /** With a password, if the server supports it. */
+  /** The user name for the password, if the server supports passwords. */
   username?: string
   /** With a private key: the client id of this installation at the server. */
   clientId?: string
@@ -754,7 +754,7 @@ export interface ClinicalApiSource {
 export interface ClinicalApiSourceBody {
   /** The base address of the FHIR server. */
   url: string
-  /** With a password, if the server supports it. */
+  /** The user name for the password, if the server supports passwords. */
   username?: string
   /** With a private key: the client id of this installation at the server. */
   clientId?: string
@@ -773,7 +773,7 @@ export interface ClinicalApiSourceBody {
 export interface ClinicalApiSourceBodyOfConfiguration {
   /** The base address of the FHIR server. */
   url: string
-  /** With a password, if the server supports it. */
+  /** The user name for the password, if the server supports passwords. */
   username?: string
   /** With a private key: the client id of this installation at the server. */
   clientId?: string
@@ -792,7 +792,7 @@ export interface ClinicalApiSourceBodyOfConfiguration {
 export interface ClinicalApiSourceBodyOfExport {
   /** The base address of the FHIR server. */
   url: string
-  /** With a password, if the server supports it. */
+  /** The user name for the password, if the server supports passwords. */
   username?: string
   /** With a private key: the client id of this installation at the server. */
   clientId?: string
@@ -884,13 +884,13 @@ export interface ColumnProfile {
   maxBytes?: number
   /** Characters of the shortest text. */
   minLength?: number
-  /** Characters of the longest text. */
+  /** The number of characters of the longest text. */
   maxLength?: number
   /** The number of rows with NaN or an infinite value. They are not in the histogram. */
   notFinite?: number
   /** The most frequent values first. Values that occur once in the sample are left out. JSONB columns have no frequent values. */
   frequentValues?: FrequentValue[]
-  /** For numbers, dates and times. */
+  /** Only in columns of numbers, dates and times. */
   histogram?: Histogram
   /** The number of random rows from which frequent values and histogram are estimated. Absent if both are exact. */
   sampledRows?: number
@@ -1100,7 +1100,7 @@ export interface ConfiguredFhirPipeline extends ConfiguredPipelineFields {
   apiSource: ClinicalApiSourceBodyOfExport
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
   method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
+  /** The resource types to load. Each becomes a table. */
   resourceTypes: string[]
   /** Query parameters that limit the loaded resources, without the question mark. */
   search?: string
@@ -1115,7 +1115,7 @@ export interface ConfiguredFhirPipelineBody extends ConfiguredPipelineBodyFields
   apiSource: ClinicalApiSourceBodyOfConfiguration
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
   method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
+  /** The resource types to load. Each becomes a table. */
   resourceTypes: string[]
   /** Query parameters that limit the loaded resources, without the question mark. */
   search?: string
@@ -1375,7 +1375,7 @@ export interface ConfiguredSourceSystemAPipeline extends ConfiguredPipelineField
   apiSource: ApiLoginSourceBodyOfExport
   /** The number of the facility. */
   project: string
-  /** Each becomes a table. */
+  /** The kinds of records to load. Each becomes a table. */
   resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
   /** Dated records since this day. */
   startDate?: string
@@ -1388,7 +1388,7 @@ export interface ConfiguredSourceSystemAPipelineBody extends ConfiguredPipelineB
   apiSource: ApiLoginSourceBodyOfConfiguration
   /** The number of the facility. */
   project: string
-  /** Each becomes a table. */
+  /** The kinds of records to load. Each becomes a table. */
   resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
   /** Dated records since this day. */
   startDate?: string
@@ -1403,7 +1403,7 @@ export interface ConfiguredSourceSystemBPipeline extends ConfiguredPipelineField
   domain: string
   /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
   forms?: string[]
-  /** Each becomes a table. */
+  /** The case types to load. Each becomes a table. */
   caseTypes?: string[]
   /** Whether archived forms are loaded. */
   includeArchived?: boolean
@@ -1416,7 +1416,7 @@ export interface ConfiguredSourceSystemBPipelineBody extends ConfiguredPipelineB
   domain: string
   /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
   forms?: string[]
-  /** Each becomes a table. */
+  /** The case types to load. Each becomes a table. */
   caseTypes?: string[]
   /** Whether archived forms are loaded. */
   includeArchived?: boolean
@@ -1427,13 +1427,13 @@ export interface ConfiguredSourceSystemCPipeline extends ConfiguredPipelineField
   apiSource: ApiSourceBodyOfExport
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
   content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
+  /** For data values: ids of data sets. Set either this or `dataElements`. */
   dataSets?: string[]
   /** For data values: ids of data elements. For analytics: items of the dimension dx. */
   dataElements?: string[]
   /** For events: ids of programs. Each stage becomes a table. */
   programs?: string[]
-  /** For metadata. Each kind becomes a table. */
+  /** For metadata: the kinds to load. Each kind becomes a table. */
   metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
   /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
   orgUnits?: string[]
@@ -1452,13 +1452,13 @@ export interface ConfiguredSourceSystemCPipelineBody extends ConfiguredPipelineB
   apiSource: ApiSourceBodyOfConfiguration
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
   content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
+  /** For data values: ids of data sets. Set either this or `dataElements`. */
   dataSets?: string[]
   /** For data values: ids of data elements. For analytics: items of the dimension dx. */
   dataElements?: string[]
   /** For events: ids of programs. Each stage becomes a table. */
   programs?: string[]
-  /** For metadata. Each kind becomes a table. */
+  /** For metadata: the kinds to load. Each kind becomes a table. */
   metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
   /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
   orgUnits?: string[]
@@ -1475,18 +1475,18 @@ export interface ConfiguredSourceSystemCPipelineBody extends ConfiguredPipelineB
 export interface ConfiguredSourceSystemDPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSourceBodyOfExport
-  /** The id of the report to load. Set either this or resource types. */
+  /** The id of the report to load. Set either this or `resourceTypes`. */
   report?: string
-  /** Each becomes a table. Set either these or a report. */
+  /** FHIR resource types to load; each becomes a table. Set either this or `report`. */
   resourceTypes?: string[]
 }
 
 export interface ConfiguredSourceSystemDPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSourceBodyOfConfiguration
-  /** The id of the report to load. Set either this or resource types. */
+  /** The id of the report to load. Set either this or `resourceTypes`. */
   report?: string
-  /** Each becomes a table. Set either these or a report. */
+  /** FHIR resource types to load; each becomes a table. Set either this or `report`. */
   resourceTypes?: string[]
 }
 
@@ -1569,7 +1569,7 @@ export interface ConfiguredSourceSystemHPipelineBody extends ConfiguredPipelineB
 export interface ConfiguredSourceSystemIPipeline extends ConfiguredPipelineFields {
   type: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSourceBodyOfExport
-  /** Each becomes a table; nested lists become child tables. */
+  /** The kinds of records to load. Each becomes a table; nested lists become child tables. */
   entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
   /** Records changed since this day. */
   startDate?: string
@@ -1578,7 +1578,7 @@ export interface ConfiguredSourceSystemIPipeline extends ConfiguredPipelineField
 export interface ConfiguredSourceSystemIPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSourceBodyOfConfiguration
-  /** Each becomes a table; nested lists become child tables. */
+  /** The kinds of records to load. Each becomes a table; nested lists become child tables. */
   entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
   /** Records changed since this day. */
   startDate?: string
@@ -1587,9 +1587,9 @@ export interface ConfiguredSourceSystemIPipelineBody extends ConfiguredPipelineB
 export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1602,9 +1602,9 @@ export interface ConfiguredSqlDatabaseAPipeline extends ConfiguredPipelineFields
 export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1617,9 +1617,9 @@ export interface ConfiguredSqlDatabaseAPipelineBody extends ConfiguredPipelineBo
 export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1632,9 +1632,9 @@ export interface ConfiguredSqlDatabaseBPipeline extends ConfiguredPipelineFields
 export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1647,9 +1647,9 @@ export interface ConfiguredSqlDatabaseBPipelineBody extends ConfiguredPipelineBo
 export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1662,9 +1662,9 @@ export interface ConfiguredSqlDatabaseCPipeline extends ConfiguredPipelineFields
 export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1677,9 +1677,9 @@ export interface ConfiguredSqlDatabaseCPipelineBody extends ConfiguredPipelineBo
 export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields {
   type: "SQL_DATABASE_D"
   jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1692,9 +1692,9 @@ export interface ConfiguredSqlDatabaseDPipeline extends ConfiguredPipelineFields
 export interface ConfiguredSqlDatabaseDPipelineBody extends ConfiguredPipelineBodyFields {
   type: "SQL_DATABASE_D"
   jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -1796,9 +1796,9 @@ export interface ConfiguredViewBody {
 export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
   type: "WAREHOUSE_A"
   jdbcSource: JdbcSourceBodyOfExport
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfExport[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfExport
@@ -1811,9 +1811,9 @@ export interface ConfiguredWarehouseAPipeline extends ConfiguredPipelineFields {
 export interface ConfiguredWarehouseAPipelineBody extends ConfiguredPipelineBodyFields {
   type: "WAREHOUSE_A"
   jdbcSource: JdbcSourceBodyOfConfiguration
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadataOfConfiguration[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: IncrementalOfConfiguration
@@ -2423,7 +2423,7 @@ export interface FhirPipeline extends DataPipelineFields {
   apiSource: ClinicalApiSource
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
   method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
+  /** The resource types to load. Each becomes a table. */
   resourceTypes: string[]
   /** Query parameters that limit the loaded resources, without the question mark. */
   search?: string
@@ -2438,7 +2438,7 @@ export interface FhirPipelineBody extends DataPipelineBodyFields {
   apiSource: ClinicalApiSourceBody
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
   method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
+  /** The resource types to load. Each becomes a table. */
   resourceTypes: string[]
   /** Query parameters that limit the loaded resources, without the question mark. */
   search?: string
@@ -2453,7 +2453,7 @@ export interface FhirSourceBody extends SourceBodyFields {
   apiSource: ClinicalApiSourceBody
   /** SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH. */
   method?: "SEARCH" | "BULK_EXPORT"
-  /** Each becomes a table. */
+  /** The resource types to load. Each becomes a table. */
   resourceTypes: string[]
   /** Query parameters that limit the loaded resources, without the question mark. */
   search?: string
@@ -2546,7 +2546,7 @@ export interface FunctionPipelineBody extends DataPipelineBodyFields {
 export interface FunctionPlace {
   /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
   url?: string
-  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  /** The name or ARN of a function of AWS Lambda. Absent if `url` is the address of the function. */
   functionName?: string
   /** The version or alias in AWS Lambda. */
   qualifier?: string
@@ -2569,7 +2569,7 @@ export interface FunctionPlace {
 export interface FunctionPlaceBody {
   /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
   url?: string
-  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  /** The name or ARN of a function of AWS Lambda. Absent if `url` is the address of the function. */
   functionName?: string
   /** The version or alias in AWS Lambda. */
   qualifier?: string
@@ -2592,7 +2592,7 @@ export interface FunctionPlaceBody {
 export interface FunctionPlaceBodyOfConfiguration {
   /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
   url?: string
-  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  /** The name or ARN of a function of AWS Lambda. Absent if `url` is the address of the function. */
   functionName?: string
   /** The version or alias in AWS Lambda. */
   qualifier?: string
@@ -2615,7 +2615,7 @@ export interface FunctionPlaceBodyOfConfiguration {
 export interface FunctionPlaceBodyOfExport {
   /** The address of the function; with the name of a function, the endpoint of AWS Lambda. */
   url?: string
-  /** The name or ARN of a function of AWS Lambda; absent if the address is that of the function. */
+  /** The name or ARN of a function of AWS Lambda. Absent if `url` is the address of the function. */
   functionName?: string
   /** The version or alias in AWS Lambda. */
   qualifier?: string
@@ -2656,7 +2656,7 @@ export interface Header {
   meta: boolean
 }
 
-/** For numbers, dates and times. */
+/** Only in columns of numbers, dates and times. */
 export interface Histogram {
   /** The bounds of buckets of equal width. Each bucket includes its lower bound and excludes its upper bound; the last bucket includes both. */
   bounds: string[]
@@ -2963,7 +2963,7 @@ export interface NewWarehouseReader {
   /** The last time at which a worker saw an open session. It can be a minute too early, and sessions of less than five seconds may be missed. */
   lastUsed?: string
   connection: ReaderConnection
-  /** Only this response contains it. */
+  /** The password of the reader. Only this response contains it. */
   password: string
   connectionStrings: ConnectionStrings
 }
@@ -4065,7 +4065,7 @@ export interface SourceLookupBody {
   authToken?: string
   /** Returns only options whose name contains this text. */
   query?: string
-  /** The parent of nested options, such as the project of forms or the folder of objects. If it is absent, it is the one in the settings of a saved pipeline, or the root. */
+  /** Lists the options inside this parent, such as the forms of a project or the objects of a folder. By default, the parent in the settings of the saved pipeline, or the root. */
   within?: string
 }
 
@@ -4103,7 +4103,7 @@ export interface SourceSystemAPipeline extends DataPipelineFields {
   apiSource: ApiLoginSource
   /** The number of the facility. */
   project: string
-  /** Each becomes a table. */
+  /** The kinds of records to load. Each becomes a table. */
   resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
   /** Dated records since this day. */
   startDate?: string
@@ -4116,7 +4116,7 @@ export interface SourceSystemAPipelineBody extends DataPipelineBodyFields {
   apiSource: ApiLoginSourceBody
   /** The number of the facility. */
   project: string
-  /** Each becomes a table. */
+  /** The kinds of records to load. Each becomes a table. */
   resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
   /** Dated records since this day. */
   startDate?: string
@@ -4129,7 +4129,7 @@ export interface SourceSystemASourceBody extends SourceBodyFields {
   apiSource: ApiLoginSourceBody
   /** The number of the facility. */
   project: string
-  /** Each becomes a table. */
+  /** The kinds of records to load. Each becomes a table. */
   resources: ("PATIENTS" | "VISITS" | "INVOICES" | "CASH" | "STOCK_MOVEMENTS" | "STOCK_LOT_MOVEMENTS" | "STOCK_LOTS" | "DEPOTS" | "INVENTORY" | "SERVICES" | "EMPLOYEES" | "FISCAL_YEARS" | "DEBTOR_GROUPS" | "GENERAL_LEDGER")[]
   /** Dated records since this day. */
   startDate?: string
@@ -4144,7 +4144,7 @@ export interface SourceSystemBPipeline extends DataPipelineFields {
   domain: string
   /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
   forms?: string[]
-  /** Each becomes a table. */
+  /** The case types to load. Each becomes a table. */
   caseTypes?: string[]
   /** Whether archived forms are loaded. */
   includeArchived?: boolean
@@ -4157,7 +4157,7 @@ export interface SourceSystemBPipelineBody extends DataPipelineBodyFields {
   domain: string
   /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
   forms?: string[]
-  /** Each becomes a table. */
+  /** The case types to load. Each becomes a table. */
   caseTypes?: string[]
   /** Whether archived forms are loaded. */
   includeArchived?: boolean
@@ -4170,7 +4170,7 @@ export interface SourceSystemBSourceBody extends SourceBodyFields {
   domain: string
   /** XMLNS of forms. Each becomes a table; repeat groups become child tables. */
   forms?: string[]
-  /** Each becomes a table. */
+  /** The case types to load. Each becomes a table. */
   caseTypes?: string[]
   /** Whether archived forms are loaded. */
   includeArchived?: boolean
@@ -4181,13 +4181,13 @@ export interface SourceSystemCPipeline extends DataPipelineFields {
   apiSource: ApiSource
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
   content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
+  /** For data values: ids of data sets. Set either this or `dataElements`. */
   dataSets?: string[]
   /** For data values: ids of data elements. For analytics: items of the dimension dx. */
   dataElements?: string[]
   /** For events: ids of programs. Each stage becomes a table. */
   programs?: string[]
-  /** For metadata. Each kind becomes a table. */
+  /** For metadata: the kinds to load. Each kind becomes a table. */
   metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
   /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
   orgUnits?: string[]
@@ -4206,13 +4206,13 @@ export interface SourceSystemCPipelineBody extends DataPipelineBodyFields {
   apiSource: ApiSourceBody
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
   content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
+  /** For data values: ids of data sets. Set either this or `dataElements`. */
   dataSets?: string[]
   /** For data values: ids of data elements. For analytics: items of the dimension dx. */
   dataElements?: string[]
   /** For events: ids of programs. Each stage becomes a table. */
   programs?: string[]
-  /** For metadata. Each kind becomes a table. */
+  /** For metadata: the kinds to load. Each kind becomes a table. */
   metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
   /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
   orgUnits?: string[]
@@ -4231,13 +4231,13 @@ export interface SourceSystemCSourceBody extends SourceBodyFields {
   apiSource: ApiSourceBody
   /** Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata. */
   content: "DATA_VALUES" | "ANALYTICS" | "EVENTS" | "ORGANISATION_UNITS" | "METADATA"
-  /** For data values: ids of data sets. Set either these or data elements. */
+  /** For data values: ids of data sets. Set either this or `dataElements`. */
   dataSets?: string[]
   /** For data values: ids of data elements. For analytics: items of the dimension dx. */
   dataElements?: string[]
   /** For events: ids of programs. Each stage becomes a table. */
   programs?: string[]
-  /** For metadata. Each kind becomes a table. */
+  /** For metadata: the kinds to load. Each kind becomes a table. */
   metadata?: ("DATA_SETS" | "DATA_ELEMENTS" | "DATA_ELEMENT_GROUPS" | "INDICATORS" | "INDICATOR_GROUPS" | "PROGRAMS" | "PROGRAM_STAGES" | "ORGANISATION_UNITS" | "ORGANISATION_UNIT_GROUPS" | "ORGANISATION_UNIT_LEVELS" | "CATEGORY_OPTION_COMBOS" | "ATTRIBUTES")[]
   /** Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account. */
   orgUnits?: string[]
@@ -4254,27 +4254,27 @@ export interface SourceSystemCSourceBody extends SourceBodyFields {
 export interface SourceSystemDPipeline extends DataPipelineFields {
   type: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSource
-  /** The id of the report to load. Set either this or resource types. */
+  /** The id of the report to load. Set either this or `resourceTypes`. */
   report?: string
-  /** Each becomes a table. Set either these or a report. */
+  /** FHIR resource types to load; each becomes a table. Set either this or `report`. */
   resourceTypes?: string[]
 }
 
 export interface SourceSystemDPipelineBody extends DataPipelineBodyFields {
   type?: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSourceBody
-  /** The id of the report to load. Set either this or resource types. */
+  /** The id of the report to load. Set either this or `resourceTypes`. */
   report?: string
-  /** Each becomes a table. Set either these or a report. */
+  /** FHIR resource types to load; each becomes a table. Set either this or `report`. */
   resourceTypes?: string[]
 }
 
 export interface SourceSystemDSourceBody extends SourceBodyFields {
   type: "SOURCE_SYSTEM_D"
   apiSource: ApiLoginSourceBody
-  /** The id of the report to load. Set either this or resource types. */
+  /** The id of the report to load. Set either this or `resourceTypes`. */
   report?: string
-  /** Each becomes a table. Set either these or a report. */
+  /** FHIR resource types to load; each becomes a table. Set either this or `report`. */
   resourceTypes?: string[]
 }
 
@@ -4395,7 +4395,7 @@ export interface SourceSystemHSourceBody extends SourceBodyFields {
 export interface SourceSystemIPipeline extends DataPipelineFields {
   type: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSource
-  /** Each becomes a table; nested lists become child tables. */
+  /** The kinds of records to load. Each becomes a table; nested lists become child tables. */
   entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
   /** Records changed since this day. */
   startDate?: string
@@ -4404,7 +4404,7 @@ export interface SourceSystemIPipeline extends DataPipelineFields {
 export interface SourceSystemIPipelineBody extends DataPipelineBodyFields {
   type?: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSourceBody
-  /** Each becomes a table; nested lists become child tables. */
+  /** The kinds of records to load. Each becomes a table; nested lists become child tables. */
   entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
   /** Records changed since this day. */
   startDate?: string
@@ -4413,7 +4413,7 @@ export interface SourceSystemIPipelineBody extends DataPipelineBodyFields {
 export interface SourceSystemISourceBody extends SourceBodyFields {
   type: "SOURCE_SYSTEM_I"
   apiSource: ApiLoginSourceBody
-  /** Each becomes a table; nested lists become child tables. */
+  /** The kinds of records to load. Each becomes a table; nested lists become child tables. */
   entities: ("CASES" | "CONTACTS" | "EVENTS" | "EVENT_PARTICIPANTS" | "PERSONS" | "SAMPLES" | "PATHOGEN_TESTS" | "ADDITIONAL_TESTS" | "IMMUNIZATIONS" | "VISITS" | "TASKS" | "TREATMENTS" | "PRESCRIPTIONS" | "CLINICAL_VISITS" | "WEEKLY_REPORTS" | "ENVIRONMENTS" | "ENVIRONMENT_SAMPLES")[]
   /** Records changed since this day. */
   startDate?: string
@@ -4455,9 +4455,9 @@ export interface SpreadsheetSourceBodyOfExport {
 export interface SqlDatabaseAPipeline extends DataPipelineFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSource
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4472,9 +4472,9 @@ export interface SqlDatabaseAPipeline extends DataPipelineFields {
 export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
   type?: "SQL_DATABASE_A"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4487,9 +4487,9 @@ export interface SqlDatabaseAPipelineBody extends DataPipelineBodyFields {
 export interface SqlDatabaseASourceBody extends SourceBodyFields {
   type: "SQL_DATABASE_A"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4502,9 +4502,9 @@ export interface SqlDatabaseASourceBody extends SourceBodyFields {
 export interface SqlDatabaseBPipeline extends DataPipelineFields {
   type: "SQL_DATABASE_B"
   jdbcSource: JdbcSource
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4519,9 +4519,9 @@ export interface SqlDatabaseBPipeline extends DataPipelineFields {
 export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
   type?: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4534,9 +4534,9 @@ export interface SqlDatabaseBPipelineBody extends DataPipelineBodyFields {
 export interface SqlDatabaseBSourceBody extends SourceBodyFields {
   type: "SQL_DATABASE_B"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4549,9 +4549,9 @@ export interface SqlDatabaseBSourceBody extends SourceBodyFields {
 export interface SqlDatabaseCPipeline extends DataPipelineFields {
   type: "SQL_DATABASE_C"
   jdbcSource: JdbcSource
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4566,9 +4566,9 @@ export interface SqlDatabaseCPipeline extends DataPipelineFields {
 export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
   type?: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4581,9 +4581,9 @@ export interface SqlDatabaseCPipelineBody extends DataPipelineBodyFields {
 export interface SqlDatabaseCSourceBody extends SourceBodyFields {
   type: "SQL_DATABASE_C"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4596,9 +4596,9 @@ export interface SqlDatabaseCSourceBody extends SourceBodyFields {
 export interface SqlDatabaseDPipeline extends DataPipelineFields {
   type: "SQL_DATABASE_D"
   jdbcSource: JdbcSource
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4613,9 +4613,9 @@ export interface SqlDatabaseDPipeline extends DataPipelineFields {
 export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
   type?: "SQL_DATABASE_D"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -4628,9 +4628,9 @@ export interface SqlDatabaseDPipelineBody extends DataPipelineBodyFields {
 export interface SqlDatabaseDSourceBody extends SourceBodyFields {
   type: "SQL_DATABASE_D"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5065,9 +5065,9 @@ export interface ViewsBody {
 export interface WarehouseAPipeline extends DataPipelineFields {
   type: "WAREHOUSE_A"
   jdbcSource: JdbcSource
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5082,9 +5082,9 @@ export interface WarehouseAPipeline extends DataPipelineFields {
 export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
   type?: "WAREHOUSE_A"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental
@@ -5097,9 +5097,9 @@ export interface WarehouseAPipelineBody extends DataPipelineBodyFields {
 export interface WarehouseASourceBody extends SourceBodyFields {
   type: "WAREHOUSE_A"
   jdbcSource: JdbcSourceBody
-  /** One statement that only reads data. Set either this or tables. */
+  /** One statement that only reads data. Set either this or `tables`. */
   sqlQuery?: string
-  /** Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
+  /** Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none. */
   tables?: TableMetadata[]
   /** Allows incremental runs, which read new and changed rows only. Without it, each run reads everything. */
   incremental?: Incremental

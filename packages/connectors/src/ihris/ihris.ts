@@ -18,7 +18,7 @@ import {
   parseReport,
   parseReportTitle,
   reportProfile,
-} from './report.ts'
+} from './report-definition.ts'
 import { isTrue } from '../fhir/fhirpath.ts'
 
 type IhrisSettings = SettingsOf<typeof connectorTypes.ihris>

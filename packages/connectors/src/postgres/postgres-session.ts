@@ -24,7 +24,7 @@ import {
   assertQueryRuns,
   postgresColumnType,
   readExpression,
-} from './columns.ts'
+} from './column-types.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
 import { classifyPostgresError } from './classify-postgres-error.ts'
 

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Client, Connection, Submittable } from 'pg'
 import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { assertQueryRuns, DescribeCommand, decodePrecision } from '../postgres/columns.ts'
+import { assertQueryRuns, DescribeCommand, decodePrecision } from '../postgres/column-types.ts'
 import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import {
   type ReadNote,

@@ -20,7 +20,8 @@ export const SsoStartQuery = defineContract(
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
           examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
-          description: 'The value from the link on that page, which proves that the page was sent to this browser.',
+          description:
+            'The token from the link on the page that Sluice showed before the sign-in. It proves that the page was sent to this browser.',
         }),
       ),
     },

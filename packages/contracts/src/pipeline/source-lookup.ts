@@ -33,7 +33,7 @@ export const SourceLookupBody = defineContract(
         ...SingleLineText,
         maxLength: maxKeyLength,
         description:
-          'The parent of nested options, such as the project of forms or the folder of objects. If it is absent, it is the one in the settings of a saved pipeline, or the root.',
+          'Lists the options inside this parent, such as the forms of a project or the objects of a folder. By default, the parent in the settings of the saved pipeline, or the root.',
       }),
     },
     noUnknownFields,

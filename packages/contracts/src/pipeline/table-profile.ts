@@ -56,7 +56,7 @@ const ColumnProfile = Type.Object(
     maxValue: Type.Optional({ ...Value, description: 'See `minValue`.' }),
     maxBytes: Type.Optional(wholeLength('maxValue')),
     minLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the shortest text.' }),
-    maxLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the longest text.' }),
+    maxLength: Type.Optional({ ...NonNegativeInteger, description: 'The number of characters of the longest text.' }),
     notFinite: Type.Optional({
       ...NonNegativeInteger,
       description: 'The number of rows with NaN or an infinite value. They are not in the histogram.',
@@ -68,7 +68,7 @@ const ColumnProfile = Type.Object(
           'The most frequent values first. Values that occur once in the sample are left out. JSONB columns have no frequent values.',
       }),
     ),
-    histogram: Type.Optional({ ...Histogram, description: 'For numbers, dates and times.' }),
+    histogram: Type.Optional({ ...Histogram, description: 'Only in columns of numbers, dates and times.' }),
     sampledRows: Type.Optional({
       ...NonNegativeInteger,
       description:

@@ -106,7 +106,10 @@ export const NewWarehouseReader = defineContract(
   Type.Object(
     {
       ...answeredFields,
-      password: Type.String({ maxLength: 100, description: 'Only this response contains it.' }),
+      password: Type.String({
+        maxLength: 100,
+        description: 'The password of the reader. Only this response contains it.',
+      }),
       connectionStrings: Type.Object(
         {
           libpq: Type.Optional({ ...LongText, description: 'For psql, R, Python and other programs that use libpq.' }),

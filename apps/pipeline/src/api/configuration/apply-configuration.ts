@@ -17,7 +17,7 @@ import { saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare-objects.ts'
 import { type DescribedRow, describeRows, toConfigurationObject } from './export-configuration.ts'
-import { kindAdapters, readSecretsByPointer } from './kind-adapters.ts'
+import { kindAdapters, readSecretsByPointer } from './object-kinds.ts'
 import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
 import { type ObjectChange, presentChanges } from './present-changes.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
@@ -246,7 +246,7 @@ async function saveObjects(
 ): Promise<SavedRow<DescribedRow['row']>[]> {
   const { bulkSave, toBody } = kindAdapters[kind]
   const violations = createViolationList(names.describeViolation)
-  // A position counts within `indexes`; the pointer has the index in the document.
+  // `position` is a position in `indexes`, which contains the positions of the objects in the document.
   const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
   const bodies: { name: string }[] = []
   for (const [position, index] of indexes.entries()) {

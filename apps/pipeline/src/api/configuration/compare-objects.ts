@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigurationChanges, ConfiguredObject } from '@sluice/contracts'
-import type { SecretsByPointer } from './kind-adapters.ts'
+import type { SecretsByPointer } from './object-kinds.ts'
 
 export interface FieldDifference {
   pointer: string

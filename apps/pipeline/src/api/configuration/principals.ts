@@ -3,7 +3,7 @@ import { configurationKinds } from '@sluice/contracts'
 import { sql } from 'kysely'
 import type { IdentityLookups } from '../../identity/identity-lookups.ts'
 import type { RequestContext } from '../operation-context.ts'
-import { kindAdapters } from './kind-adapters.ts'
+import { kindAdapters } from './object-kinds.ts'
 
 type ConfiguredAccess = NonNullable<ConfiguredObject['access']>
 type StoredGrants = Pick<ObjectAccess, 'userAccess' | 'userGroupAccess'>

@@ -63,8 +63,8 @@ interface AddressChange {
 
 /**
  * Returns the sent secrets, and the stored ones for those that were omitted. Throws 422 for omitted secrets if the
- * address changes, because they would be sent to another server. `secretAddress` is the address for which the stored
- * secrets were entered, if it has variables.
+ * address changes, because they would be sent to another server. If the address contains variables, the result has
+ * `secretAddress`: the address with their values when the secrets were entered.
  */
 export function mergeSourceSecrets(
   definition: AnyDefinition,

@@ -46,6 +46,6 @@ const formatName = (name: string) => `\${${name.slice(0, 100)}}`
 const describeDuplicate = (name: string) => `${formatName(name)} has two values. Send only one.`
 
 function describeUnknown(name: string, checks: number): string {
-  const uses = checks === 1 ? 'The check does not use' : 'No check of the group uses'
+  const uses = checks === 1 ? 'The check does not use' : 'No check in the group uses'
   return `${uses} ${formatName(name)}, and no variable of this name exists. Correct the name, or leave it out.`
 }

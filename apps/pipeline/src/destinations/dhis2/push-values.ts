@@ -1,6 +1,6 @@
 import type { RetryPolicy } from '@sluice/http-client'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
-import { defaultRetryPolicy, retryRequest } from '../retry.ts'
+import { defaultRetryPolicy, retryRequest } from '../retry-push.ts'
 import { type ChunkLimits, splitChunks, type ValueItem } from '../value-chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushResult, PushReport, RejectedRow } from '../push-report.ts'

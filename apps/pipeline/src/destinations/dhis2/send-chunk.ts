@@ -1,5 +1,5 @@
 import type { RetryPolicy } from '@sluice/http-client'
-import { retryRequest } from '../retry.ts'
+import { retryRequest } from '../retry-push.ts'
 import type { ChunkLimits, ValueItem } from '../value-chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push-report.ts'

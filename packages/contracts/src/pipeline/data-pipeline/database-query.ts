@@ -122,7 +122,7 @@ const querySelectionFields = {
     describeField(
       Type.String({ minLength: 1, maxLength: 100_000 }),
       'Query',
-      'One statement that only reads data. Set either this or tables.',
+      'One statement that only reads data. Set either this or `tables`.',
       'select * from cases where year = 2026',
     ),
   ),
@@ -130,7 +130,7 @@ const querySelectionFields = {
     describeField(
       Type.Array(TableMetadata, { maxItems: 100 }),
       'Tables',
-      'Set either these or a query. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none.',
+      'Set either this or `sqlQuery`. One table fills the target table. Several tables are read as of one moment and fill one table each, `<target>__<name>`, and the target table lists them. A run loads all of them or none.',
       [{ schema: 'public', name: 'cases' }],
     ),
   ),

@@ -57,7 +57,10 @@ export const anyAccess = defineSourceAccess(
   'ApiSource',
   {
     url: baseUrlField,
-    username: Type.Optional({ ...usernameField, description: 'With a password, not with a token.' }),
+    username: Type.Optional({
+      ...usernameField,
+      description: 'The user name for the password. Not used with a token.',
+    }),
   },
   { password: passwordField, authToken },
 )
@@ -67,7 +70,10 @@ export const clinicalAccess = defineSourceAccess(
   'ClinicalApiSource',
   {
     url: describeField(SourceUrl, 'Address', 'The base address of the FHIR server.', 'https://fhir.example.org/fhir'),
-    username: Type.Optional({ ...usernameField, description: 'With a password, if the server supports it.' }),
+    username: Type.Optional({
+      ...usernameField,
+      description: 'The user name for the password, if the server supports passwords.',
+    }),
     clientId: Type.Optional(
       describeField(
         SourceName,

@@ -33,7 +33,7 @@ const dhis2Descriptions = {
   ),
   dataSets: idListField(
     'Data sets',
-    'For data values: ids of data sets. Set either these or data elements.',
+    'For data values: ids of data sets. Set either this or `dataElements`.',
     'BfMAe6Itzgt',
   ),
   dataElements: idListField(
@@ -47,7 +47,7 @@ const dhis2Descriptions = {
     describeField(
       listOfSome(Type.Enum([...dhis2Metadata]), { most: 12 }),
       'Kinds of metadata',
-      'For metadata. Each kind becomes a table.',
+      'For metadata: the kinds to load. Each kind becomes a table.',
       ['DATA_ELEMENTS'],
     ),
   ),

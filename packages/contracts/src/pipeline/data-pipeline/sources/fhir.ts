@@ -31,7 +31,7 @@ const fhirDescriptions = {
   resourceTypes: describeField(
     listOfSome(ResourceType, { min: 1, most: 150 }),
     'Resource types',
-    'Each becomes a table.',
+    'The resource types to load. Each becomes a table.',
     ['Patient', 'Encounter'],
   ),
   search: Type.Optional(

@@ -21,7 +21,7 @@ export const functionAccess = defineSourceAccess(
       describeField(
         Type.String({ minLength: 1, maxLength: 255, pattern: '^[A-Za-z0-9:_$/-]+$' }),
         'Function',
-        'The name or ARN of a function of AWS Lambda; absent if the address is that of the function.',
+        'The name or ARN of a function of AWS Lambda. Absent if `url` is the address of the function.',
         'monthly-cases',
       ),
     ),

@@ -36,7 +36,7 @@ const bhimaFields = {
   resources: describeField(
     listOfSome(Type.Enum([...hospitalResources]), { min: 1, most: 14 }),
     'Content',
-    'Each becomes a table.',
+    'The kinds of records to load. Each becomes a table.',
     ['PATIENTS', 'INVOICES'],
   ),
   startDate: Type.Optional(firstDayField('Dated records')),
@@ -54,7 +54,7 @@ const ihrisFields = {
     describeField(
       SourceName,
       'Report',
-      'The id of the report to load. Set either this or resource types.',
+      'The id of the report to load. Set either this or `resourceTypes`.',
       'ihris-es-report-staff',
     ),
   ),
@@ -62,7 +62,7 @@ const ihrisFields = {
     describeField(
       listOfSome(SourceName, { most: 50 }),
       'Resource types',
-      'Each becomes a table. Set either these or a report.',
+      'FHIR resource types to load; each becomes a table. Set either this or `report`.',
       ['Practitioner', 'PractitionerRole'],
     ),
   ),
@@ -115,7 +115,7 @@ const sormasFields = {
   entities: describeField(
     listOfSome(Type.Enum([...outbreakEntities]), { min: 1, most: 17 }),
     'Content',
-    'Each becomes a table; nested lists become child tables.',
+    'The kinds of records to load. Each becomes a table; nested lists become child tables.',
     ['CASES', 'CONTACTS'],
   ),
   startDate: Type.Optional(firstDayField('Records changed')),

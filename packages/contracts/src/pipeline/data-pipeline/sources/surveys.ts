@@ -33,7 +33,12 @@ const projectSpace = {
     ),
   ),
   caseTypes: Type.Optional(
-    describeField(listOfSome(SourceName, { most: 200 }), 'Case types', 'Each becomes a table.', ['pregnancy']),
+    describeField(
+      listOfSome(SourceName, { most: 200 }),
+      'Case types',
+      'The case types to load. Each becomes a table.',
+      ['pregnancy'],
+    ),
   ),
   includeArchived: Type.Optional(
     describeField(Type.Boolean(), 'Archived forms', 'Whether archived forms are loaded.', false),

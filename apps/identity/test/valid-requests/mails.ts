@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { goodPassword, userBody } from '../app-under-test.ts'
 import { linkFor } from '../mailed-links.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 /** Requests for invitations, password resets and their mails. */
 export const mailRequests = ({ service, admin }: Stage): GoodRequests => {

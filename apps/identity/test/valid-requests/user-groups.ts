@@ -1,5 +1,5 @@
 import { insertUserGroup, userGroupBody } from '../user-group-fixtures.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const userGroupRequests = ({ service, admin }: Stage): GoodRequests => {
   const group = () => insertUserGroup(service.db, admin.client)

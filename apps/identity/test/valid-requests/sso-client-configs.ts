@@ -1,5 +1,5 @@
 import { applicationBody } from '../application-body.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {
   const createConfig = async () => {

@@ -1,6 +1,6 @@
 import { goodPassword } from '../app-under-test.ts'
 import { createUserWithTicket } from '../enrol-second-factor.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const authRequests = ({ service, admin }: Stage): GoodRequests => ({
   'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),

@@ -4,7 +4,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { freePort } from '@sluice/testing/free-port'
-import { forward, hasApache, startApache } from './apache.ts'
+import { forward, hasApache, startApache } from './apache-server.ts'
 import { Browser, type Page } from './browser.ts'
 
 const missing = hasApache ? undefined : 'no Apache here: apt-get install apache2 libapache2-mod-auth-openidc'

@@ -1,5 +1,5 @@
 import { clientBody } from '../app-under-test.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const clientRequests = ({ service }: Stage): GoodRequests => ({
   'clients.list': async () => ({ query: '?pageSize=5' }),

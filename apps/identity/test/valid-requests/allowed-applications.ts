@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { applicationBody } from '../application-body.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const allowedApplicationRequests = ({ service, admin }: Stage): GoodRequests => {
   const allowed = async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { RunHints } from './run-hints.ts'
+import { RunHints } from './hints-for-user.ts'
 
 it('logs and keeps the first 20 hints, and counts the others in one line', () => {
   const lines: string[] = []

@@ -1,6 +1,6 @@
 import { allRoles } from '@sluice/contracts'
 import { userBody } from '../app-under-test.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const userRequests = ({ service, admin }: Stage): GoodRequests => {
   const createUser = async () => (await service.user({ client: admin.client })).uid

@@ -1,4 +1,4 @@
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 export const sessionRequests = ({ service }: Stage): GoodRequests => ({
   'session.read': async () => ({}),

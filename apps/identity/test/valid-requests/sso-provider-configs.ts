@@ -1,7 +1,7 @@
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
 import { startSignIn, createClientAt, followRedirect, createSsoUser } from '../federated/federated-sign-in-setup.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 const body = (client: string): SsoProviderConfigBody => ({
   provider: 'GENERIC',

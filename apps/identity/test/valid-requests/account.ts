@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { goodPassword } from '../app-under-test.ts'
 import { totpCode, enrolSecondFactor } from '../enrol-second-factor.ts'
-import type { GoodRequests, Stage } from './good-requests.ts'
+import type { GoodRequests, Stage } from './valid-requests.ts'
 
 /** Requests that change how a user signs in, by the user or by an administrator. */
 export const accountRequests = ({ service, admin }: Stage): GoodRequests => {

@@ -6,7 +6,7 @@ import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { EventSource } from 'undici'
 import { dataPipelines } from '../src/generated/pipeline.ts'
-import { parseEvents, readTexts } from '../src/events.ts'
+import { parseEvents, readTexts } from '../src/server-sent-events.ts'
 import { events, followRun, serviceClient, type ServerSentEvent } from '../src/index.ts'
 import { type Behaviour, hang, problem, reset, scriptedServer } from './scripted-server.ts'
 

@@ -1,4 +1,4 @@
-import { ServiceUnavailable } from './errors.ts'
+import { ServiceUnavailable } from './service-errors.ts'
 import { malformedResponse, pause, type ServiceClient } from './service-client.ts'
 import type { CallInput, Operation, UntypedInput } from './operation.ts'
 import { dataPipelines, type LogEntry, type Run } from './generated/pipeline.ts'

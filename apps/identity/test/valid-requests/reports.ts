@@ -1,4 +1,4 @@
-import type { GoodRequests } from './good-requests.ts'
+import type { GoodRequests } from './valid-requests.ts'
 
 export const reportRequests = (): GoodRequests => ({
   'reports.userAccess': async () => ({ query: '?pageSize=5&order=lastSignIn:desc' }),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect, it } from '@jest/globals'
 
 it('a program finishes its work without an error message if its output pipe is closed early', async () => {
-  const main = new URL('../src/main.ts', import.meta.url).href
+  const main = new URL('../src/run-main.ts', import.meta.url).href
   const program = `
     import { main } from ${JSON.stringify(main)}
     await main(async () => {
