@@ -85,8 +85,8 @@ function listReadings(
       readings.push({ start, end: fieldEnd, flags: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
     }
     if (!startsWithQuote) return readings
-    const strictClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, true)
-    const lenientClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, false)
+    const strictClosingQuote = findStrictClosingQuote(bytes, start + 1, end, grammar)
+    const lenientClosingQuote = findLenientClosingQuote(bytes, start + 1, end, grammar)
     const flags = IS_QUOTED | NEEDS_ESCAPE
     if (strictClosingQuote >= 0) {
       const isDoubled = countQuotes(bytes, start + 1, strictClosingQuote, grammar.quote) > 0
@@ -114,27 +114,47 @@ function listReadings(
 }
 
 /**
- * Returns the position of the quote that closes a field: the first quote followed by a delimiter or the end of the
- * record. Returns -1 if no quote does. With `isStrict`, quotes inside the field must be doubled; otherwise they must
- * not follow a delimiter.
+ * Returns the position of the quote that closes a field by the usual rules, which start inside the field at `from`: the
+ * first quote that is not doubled, as the last quote of `"6"" pipe",2`. Returns -1 if no such quote exists before `end`,
+ * or if neither a delimiter nor the end of the record follows it.
  */
-function findClosingQuote(
+function findStrictClosingQuote(
   bytes: Uint8Array,
   from: number,
   end: number,
   { delimiter, quote }: DelimitedGrammar,
-  isStrict: boolean,
 ): number {
   for (let position = from; position < end; position++) {
     if (bytes[position] !== quote) continue
-    if (isStrict && position + 1 < end && bytes[position + 1] === quote) {
-      position++
-      continue
-    }
-    if (position + 1 === end || bytes[position + 1] === delimiter) return position
-    if (isStrict || bytes[position - 1] === delimiter) return -1
+    const isDoubled = position + 1 < end && bytes[position + 1] === quote
+    if (!isDoubled) return endsField(bytes, position + 1, end, delimiter) ? position : -1
+    position++
   }
   return -1
+}
+
+/**
+ * Returns the position of the quote that closes a field with undoubled quotes in its text, starting inside the field at
+ * `from`: the first quote with a delimiter or the end of the record after it, as the last quote of `"6" pipe",2`.
+ * Returns -1 if another quote follows a delimiter before that, as in `"6" pipe,"2"`, because it opens the next field.
+ */
+function findLenientClosingQuote(
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  { delimiter, quote }: DelimitedGrammar,
+): number {
+  for (let position = from; position < end; position++) {
+    if (bytes[position] !== quote) continue
+    if (endsField(bytes, position + 1, end, delimiter)) return position
+    if (bytes[position - 1] === delimiter) return -1
+  }
+  return -1
+}
+
+/** True if a delimiter or the end of the record is at a position. */
+function endsField(bytes: Uint8Array, position: number, end: number, delimiter: number): boolean {
+  return position === end || bytes[position] === delimiter
 }
 
 function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number): number {

@@ -60,17 +60,26 @@ export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
   }
 }
 
-/** Returns the shape of a text with several values. `nextPosition` is the start of the second one. */
+/**
+ * Returns the shape of a text with more text after its first value, from that value (`start` to `valueEnd`) and the
+ * position of the text after it:
+ * - SEQUENCE if the value has several lines, as an indented object has.
+ * - SEQUENCE if an object follows in the same line, as in `{"a":1} {"a":2}`.
+ * - LINES if the text after it starts in another line.
+ * - LINES if something else follows in the same line, as in `{"a":1} x`. Only this line is then rejected. In a SEQUENCE,
+ *   it would make the whole text invalid.
+ */
 function shapeOfConsecutiveValues(
   { bytes }: ByteWindow,
   start: number,
   valueEnd: number,
   nextPosition: number,
 ): JsonShape {
-  const isInOneLine = !bytes.subarray(start, valueEnd).includes(LF)
-  const isFollowedByLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF)
-  const isFollowedByObject = bytes[nextPosition] === OPEN_OBJECT
-  return { kind: isInOneLine && (isFollowedByLineEnd || !isFollowedByObject) ? 'LINES' : 'SEQUENCE' }
+  const hasSeveralLines = bytes.subarray(start, valueEnd).includes(LF)
+  if (hasSeveralLines) return { kind: 'SEQUENCE' }
+  const isNextInSameLine = !bytes.subarray(valueEnd, nextPosition).includes(LF)
+  const isNextAnObject = bytes[nextPosition] === OPEN_OBJECT
+  return { kind: isNextInSameLine && isNextAnObject ? 'SEQUENCE' : 'LINES' }
 }
 
 /** True if one of the first lines is a complete JSON object. */

@@ -80,7 +80,10 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 
 /**
  * Processes the complete values in the window. With `isArray`, they are elements of an array, separated by commas.
- * Otherwise, they are consecutive objects without commas. Returns the reason for stopping.
+ * Otherwise, they are consecutive objects without commas. Returns why it stopped:
+ * - NEEDS_MORE: the window ends, possibly inside a value.
+ * - ARRAY_END: the array was read up to its closing bracket.
+ * - SEPARATOR_MISSING: the window ends in long white space between a processed value and the comma or bracket after it.
  */
 function takeValues(
   cursor: JsonCursor,
@@ -99,8 +102,8 @@ function takeValues(
     if (valueEnd === NEEDS_MORE) return NEEDS_MORE
     const separator = isArray ? skipSpace(bytes, valueEnd, end) : valueEnd
     const isSeparatorMissing = isArray && separator === end
-    // Reads more until the separator is in the window, too, unless white space after the value makes the window too
-    // long.
+    // Usually the value is processed together with its separator, so the caller reads more. It is processed without
+    // the separator only if white space after the value makes the window too long.
     if (isSeparatorMissing && !isTooLong(cursor)) return NEEDS_MORE
     const findLine = () => window.place(from).line
     if (valueEnd - from > cursor.recordBytes) {

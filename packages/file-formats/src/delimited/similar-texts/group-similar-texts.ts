@@ -164,7 +164,7 @@ class SimilarGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
-  /** Copies the column states from the scanner. */
+  /** Copies the column states from the scanner, before another group uses it. */
   suspend(): void {
     this.#states = copyColumnStates(this.#wasm, this.#dialect.labels.length)
   }
@@ -177,9 +177,9 @@ class SimilarGroup {
 
   /** Adds a text that begins with the same bytes. Returns false if it is not similar. */
   add(text: SegmentText, segment: TextSegment, index: number): boolean {
-    const rows = this.#observe(text)
-    if (!rows) return false
-    const { from, end, line } = rows
+    const dialectOfText = this.#observe(text)
+    if (!dialectOfText) return false
+    const { from, end, line } = dialectOfText
     this.#parts.push({ from: segment.from + from, end: segment.from + end, line })
     this.#indexes.push(index)
     return true
@@ -293,10 +293,12 @@ class SimilarGroup {
     return this.#dialect.labels.map((_, column) => inferColumnType(this.#wasm, column))
   }
 
+  /** True if the values of the added text change the type of a column to TEXT. */
   #becomesText(column: number, type: ColumnType): boolean {
     return isDecidedText(type) && !isDecidedText(this.#types[column]!)
   }
 
+  /** True if the values of the added text change the type of a column to DECIMAL. */
   #becomesDecimal(column: number, { dataType }: ColumnType): boolean {
     return dataType === 'DECIMAL' && this.#types[column]!.dataType !== 'DECIMAL'
   }
