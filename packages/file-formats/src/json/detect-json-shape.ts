@@ -49,13 +49,13 @@ export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
       // In NDJSON, an invalid line does not make the other lines invalid.
       while (window.end < linesBytes && (await grow()));
       if (hasObjectLine(window)) return { kind: 'LINES' }
-      throw invalidJsonProblem(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
+      throw invalidJsonProblem(name, jsonScanner.fault, window.locate(jsonScanner.faultAt))
     }
     const isIncomplete = valueEnd === NEEDS_MORE
     const nextPosition = isIncomplete ? window.end : skipSpace(window.bytes, valueEnd, window.end)
     if (nextPosition < window.end) return shapeOfConsecutiveValues(window, start, valueEnd, nextPosition)
     if (window.end <= recordBytes && (await grow())) continue
-    if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.place(window.end))
+    if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.locate(window.end))
     return shapeOfSingleValue(sample, start, isCut)
   }
 }

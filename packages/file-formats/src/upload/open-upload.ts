@@ -2,7 +2,7 @@ import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
 import type { FoundSheet, ConvertedFile } from '../format/conversion-job.ts'
-import { unreadSheets } from '../excel/choose-sheet.ts'
+import { describeUnreadSheets } from '../excel/choose-sheet.ts'
 import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/upload-limits.ts'
 import { convertInThread } from './convert-upload-in-thread.ts'
@@ -179,7 +179,7 @@ function createOpenedUpload(
   close: () => void,
 ): OpenedUpload {
   const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
-  const unreadWarning = sheets && unreadSheets(sheets, options, name)
+  const unreadWarning = sheets && describeUnreadSheets(sheets, options, name)
   return {
     format,
     file: { fd: spool, size, name },

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
-import { fitsGiven } from './reference-given-types.ts'
+import { fitsDeclaredType } from './reference-declared-types.ts'
 import {
   countLines,
   isBlank,
@@ -59,7 +59,7 @@ export function readByReference(
   const refused = ({ fields }: ReferenceRecord) =>
     fields
       .slice(0, width)
-      .some((field, column) => given[column] && !isNull(field) && !fitsGiven(decode(field), given[column], decimal))
+      .some((field, column) => given[column] && !isNull(field) && !fitsDeclaredType(decode(field), given[column], decimal))
   const reasons = data.map(
     (record) =>
       whyBad(record) ?? (!fits(record) ? ragged : refused(record) ? /^".*" is not a valid [A-Z_0-9]+$/s : undefined),

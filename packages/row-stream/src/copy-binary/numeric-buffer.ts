@@ -9,7 +9,7 @@ const exactScale = 12
 
 /**
  * A buffer with PostgreSQL's binary numerics, one after the other: int16 digit count, weight, sign and scale, then
- * base-10,000 digits.
+ * the digits of base 10,000 (groups of four decimal digits). The weight is the power of 10,000 of the first group.
  */
 export class NumericBuffer {
   bytes = Buffer.alloc(16 * 1024)
@@ -76,6 +76,7 @@ export class NumericBuffer {
     let position = start + numericHeaderBytes
     for (let from = 0; from < alignedDigits.length; from += 4) {
       const group = Number(alignedDigits.slice(from, from + 4))
+      // Leading zeros are not written; they only change the weight.
       if (position === start + numericHeaderBytes && group === 0) {
         weight--
         continue
