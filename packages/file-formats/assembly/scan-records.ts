@@ -35,8 +35,8 @@ const ALL_BITS: u64 = ~(<u64>0)
 
 /**
  * Scans the records from `from` to `end` while they are regular: each has the expected number of fields, and its quotes
- * are only around whole fields or doubled inside them. `mode` is OBSERVE or ENCODE, as for `processRecord`. Returns the reason for
- * stopping.
+ * are only around whole fields or doubled inside them. `mode` is OBSERVE or ENCODE, as for `processRecord`. Returns the
+ * reason for stopping.
  *
  * Examines blocks of 64 bytes. A mask has a bit for each byte of the block.
  */

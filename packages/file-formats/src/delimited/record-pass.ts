@@ -121,9 +121,9 @@ export class RecordPass {
   }
 
   /**
-   * Observes or encodes (`mode`) a record that `RecordReader` found to be valid. If a value does not fit its declared type or
-   * the number of fields is wrong, rejects the record or counts it as faulty. Returns false if the record is only
-   * observed because it does not fit the inferred types.
+   * Observes or encodes (`mode`) a record that `RecordReader` found to be valid. If a value does not fit its declared
+   * type or the number of fields is wrong, rejects the record or counts it as faulty. Returns false if the record is
+   * only observed because it does not fit the inferred types.
    */
   #processRecord(mode: number): boolean {
     const { records, shape } = this.#rows

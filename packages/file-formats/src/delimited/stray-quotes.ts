@@ -115,8 +115,8 @@ function listReadings(
 
 /**
  * Returns the position of the quote that closes a field by the usual rules, which start inside the field at `from`: the
- * first quote that is not doubled, as the last quote of `"6"" pipe",2`. Returns -1 if no such quote exists before `end`,
- * or if neither a delimiter nor the end of the record follows it.
+ * first quote that is not doubled, as the last quote of `"6"" pipe",2`. Returns -1 if no such quote exists before
+ * `end`, or if neither a delimiter nor the end of the record follows it.
  */
 function findStrictClosingQuote(
   bytes: Uint8Array,

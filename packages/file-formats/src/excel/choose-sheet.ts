@@ -61,7 +61,11 @@ export const toFoundSheets = (sheets: readonly ListedSheet[], readSheet: ListedS
  * Returns a sentence about sheets with rows that are not read although no option names a sheet. Returns undefined if
  * no such sheets exist.
  */
-export function describeUnreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
+export function describeUnreadSheets(
+  sheets: readonly FoundSheet[],
+  options: UploadOptions,
+  file: string,
+): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const readSheet = sheets.find(({ isRead }) => isRead)

@@ -38,8 +38,8 @@ export class XmlScanner {
   nameFrom = 0
   nameTo = 0
   /**
-   * The positions of the attributes that `findAttributes()` found, as four numbers each: start and end of the local name,
-   * start and end of the value inside its quotes.
+   * The positions of the attributes that `findAttributes()` found, as four numbers each: start and end of the local
+   * name, start and end of the value inside its quotes.
    */
   // The positions are reused for each element, because an object for each would take longer.
   readonly attributePositions = new Int32Array(maxAttributes * 4)

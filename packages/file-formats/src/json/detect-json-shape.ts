@@ -66,8 +66,8 @@ export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
  * - SEQUENCE if the value has several lines, as an indented object has.
  * - SEQUENCE if an object follows in the same line, as in `{"a":1} {"a":2}`.
  * - LINES if the text after it starts in another line.
- * - LINES if something else follows in the same line, as in `{"a":1} x`. Only this line is then rejected. In a SEQUENCE,
- *   it would make the whole text invalid.
+ * - LINES if something else follows in the same line, as in `{"a":1} x`. Only this line is then rejected. In a
+ *   SEQUENCE, it would make the whole text invalid.
  */
 function shapeOfConsecutiveValues(
   { bytes }: ByteWindow,

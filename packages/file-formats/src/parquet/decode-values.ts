@@ -36,7 +36,8 @@ const maxPooledBytes = 64 * 1024
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its values may become much longer than the body. Throws for invalid bytes.
+ * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its
+ * values may become much longer than the body. Throws for invalid bytes.
  */
 export function decodeValues(
   body: Uint8Array,

@@ -182,8 +182,8 @@ export class NestedColumn {
   }
 
   /**
-   * Calls `assembleElement` for each element of a repeated node, and returns the results. An entry continues the list if
-   * its repetition level is that of the node. A lower level starts another list or row.
+   * Calls `assembleElement` for each element of a repeated node, and returns the results. An entry continues the list
+   * if its repetition level is that of the node. A lower level starts another list or row.
    */
   #assembleElements<T>(repeated: SchemaNode, assembleElement: () => T): T[] {
     if (this.#isAbsent(repeated)) {

@@ -117,7 +117,8 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
 }
 
 /**
- * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the conversion.
+ * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the
+ * conversion.
  */
 async function openConverted(
   upload: UploadToOpen,
@@ -202,6 +203,7 @@ function openFile(path: string, name: string): number {
     const fd = openSync(path, 'r')
     if (fstatSync(fd).isFile()) return fd
     closeSync(fd)
+    // The code lets the catch block below report the reason, as for an error of the operating system.
     throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''

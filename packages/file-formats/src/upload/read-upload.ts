@@ -31,7 +31,7 @@ export async function* readUpload(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   const uploadToOpen = { ...upload, options, expectedFormat: 'DELIMITED' as const, onProgress }
   using opened = await openUpload(uploadToOpen, signal).catch((error: unknown) => {
     const isEmptyList = error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
@@ -39,7 +39,7 @@ export async function* readUpload(
     throw error
   })
   if (!opened) return yield emptyRowStream('', columnsBefore)
-  yield* readOpened(opened, options, { ...report, progress: onSecondProgress(opened.file.size) }, signal)
+  yield* readOpened(opened, options, { ...report, progress: createSecondReporter(opened.file.size) }, signal)
 }
 
 /** Reads an upload that is already open. Progress is in bytes of the opened file. */
@@ -101,11 +101,11 @@ export async function* readParquetUpload(
 ): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload
   if (!isPackedFile(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
-  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress }, signal)
   const { fd, size } = opened.file
   report.log('INFO', 'LOW', opened.formatSentence)
-  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: onSecondProgress(size) }, signal)
+  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: createSecondReporter(size) }, signal)
 }
 
 /** True if the file is gzip or ZIP. False for a file that cannot be opened; the reader then reports the error. */

@@ -36,7 +36,10 @@ export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** The integers that do not fit into 64 bits, by row. For such a row, `low` and `high` do not count. Absent if all fit. */
+  /**
+   * The integers that do not fit into 64 bits, by row. For such a row, `low` and `high` do not count. Absent if all
+   * fit.
+   */
   big?: Map<number, bigint>
   scale: number
 }
@@ -76,7 +79,8 @@ export type VectorKind = ColumnVector['kind']
 const twoPow32 = 2 ** 32
 
 /**
- * Returns the 64-bit integer with these lower and upper 32 bits: as a number, or as a bigint if a number would round it.
+ * Returns the 64-bit integer with these lower and upper 32 bits: as a number, or as a bigint if a number would round
+ * it.
  */
 export function integerOfHalves(low: number, high: number): number | bigint {
   // Numbers are exact up to 2^53. The upper 32 bits are then below 2^21.

@@ -41,8 +41,8 @@ const maxShownLength = 100
 const plainIntegers = '0'
 
 /**
- * Finds the columns whose format of earlier loads does not apply to the table any more, each with the first value that is
- * printed otherwise. Call it after the rows were read, because it resets the scanner's state.
+ * Finds the columns whose format of earlier loads does not apply to the table any more, each with the first value that
+ * is printed otherwise. Call it after the rows were read, because it resets the scanner's state.
  */
 export function findLostFormats(
   wasm: WasmScanner,
@@ -128,11 +128,11 @@ function describeReason(formatNow: string | undefined, otherValue: OtherValue | 
  */
 export function describeFormatsOfTexts(
   columns: readonly (ColumnType & { label: string })[],
-  earlierTexts: PreviousDialect,
+  earlierTextDialect: PreviousDialect,
 ): string | undefined {
   const earlierFormats = earlierFormatsOf(
     columns.map(({ label }) => label),
-    earlierTexts,
+    earlierTextDialect,
   )
   const lost = columns.flatMap(({ label, dataType, evidence }, index) => {
     const format = earlierFormats[index]
