@@ -182,6 +182,7 @@ function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { na
   const otherFamilies = typeFamilies.filter(
     (otherFamily) => !fits(otherFamily) && !watchedColumn.firstOutside[otherFamily],
   )
+  // Decodes the text only if it is needed: most values have a family, and each other family has an odd value already.
   if (family && otherFamilies.length === 0) return
   const text = fieldText(records, watchedColumn.column)
   const isDecimalComma = !family && /^-?\d*,\d+$/.test(text)

@@ -191,6 +191,7 @@ export class XmlScanner {
   #scanSpecialToken(from: number): number {
     const { bytes } = this
     const start = bytes.toString('latin1', from, Math.min(this.#end, from + cdataOpening.length))
+    // Only the first bytes of the opening may be available, so only these are compared.
     const delimiters = specialTokenDelimiters.find(([opening]) => opening.startsWith(start.slice(0, opening.length)))
     if (!delimiters) throw new BadXml('it declares types or entities')
     const [opening, closing] = delimiters

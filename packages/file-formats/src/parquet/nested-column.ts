@@ -93,14 +93,14 @@ export class NestedColumn {
     for (const [leaf, cursor] of this.#cursors) cursor.open(chunks[leaf.index]!)
   }
 
-  /** Assembles the next rows into the vector. */
-  fill(rows: number): void {
+  /** Assembles the next `rowCount` rows into the vector. */
+  fill(rowCount: number): void {
     const { nulls, starts, lengths } = this.vector
     const texts: Buffer[] = []
     let totalBytes = 0
     this.faults.clear()
     this.#budget.release(this.vector.data.length)
-    for (let row = 0; row < rows; row++) {
+    for (let row = 0; row < rowCount; row++) {
       const text = Buffer.from(this.#assembleRow(row))
       this.#budget.reserve(text.length)
       nulls[row] = text.length === 4 && text.toString('latin1') === 'null' ? 1 : 0

@@ -8,7 +8,7 @@ import {
   type ReadReporter,
   type RowStream,
   SourceProblem,
-  tooManyRejected,
+  describeTooManyRejected,
 } from '@sluice/row-stream'
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
@@ -74,7 +74,7 @@ export async function* readOpened(
   await reportRejects()
   // If the conversion has rejected too many rows, the load fails before the converted rows are read.
   const rejections = { count: opened.rejected, first: firstRejection }
-  const tooMany = opened.written === undefined ? undefined : tooManyRejected(opened.written, rejections)
+  const tooMany = opened.written === undefined ? undefined : describeTooManyRejected(opened.written, rejections)
   if (tooMany !== undefined) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const config = {
     ...options,

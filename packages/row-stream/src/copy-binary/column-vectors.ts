@@ -95,29 +95,35 @@ export function unscaledInteger(vector: DecimalVector, row: number): number | bi
 }
 
 /**
- * Creates a vector for `rows` rows and allocates all its arrays, except `data` of a bytes vector, which the caller
+ * Creates a vector for `rowCount` rows and allocates all its arrays, except `data` of a bytes vector, which the caller
  * sets.
  */
-export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
-  const nulls = new Uint8Array(rows)
-  const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })
+export function emptyVector(kind: VectorKind, rowCount: number, scale = 0): ColumnVector {
+  const nulls = new Uint8Array(rowCount)
+  const halves = () => ({ low: new Int32Array(rowCount), high: new Int32Array(rowCount) })
   switch (kind) {
     case 'boolean':
-      return { kind, nulls, bits: new Uint8Array(rows) }
+      return { kind, nulls, bits: new Uint8Array(rowCount) }
     case 'integer':
       return { kind, nulls, ...halves() }
     case 'decimal':
       return { kind, nulls, ...halves(), scale }
     case 'float':
     case 'double':
-      return { kind, nulls, values: new Float64Array(rows) }
+      return { kind, nulls, values: new Float64Array(rowCount) }
     case 'date':
-      return { kind, nulls, days: new Int32Array(rows) }
+      return { kind, nulls, days: new Int32Array(rowCount) }
     case 'timestamp':
     case 'timestamptz':
       return { kind, nulls, ...halves() }
     case 'text':
     case 'json':
-      return { kind, nulls, data: new Uint8Array(0), starts: new Uint32Array(rows), lengths: new Uint32Array(rows) }
+      return {
+        kind,
+        nulls,
+        data: new Uint8Array(0),
+        starts: new Uint32Array(rowCount),
+        lengths: new Uint32Array(rowCount),
+      }
   }
 }
