@@ -76,41 +76,70 @@ function listReadings(
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
   const indexOfNextField = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {
-    const readings: FieldReading[] = []
-    const fieldEnd = (starts[index + 1] ?? end + 1) - 1
-    const startsWithQuote = start < end && bytes[start] === grammar.quote
-    const hasLineEnd = bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR)
-    if (!hasLineEnd) {
-      const strayQuotes = startsWithQuote ? countQuotes(bytes, start, fieldEnd, grammar.quote) : 0
-      readings.push({ start, end: fieldEnd, flags: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
-    }
-    if (!startsWithQuote) return readings
-    const strictClosingQuote = findStrictClosingQuote(bytes, start + 1, end, grammar)
-    const lenientClosingQuote = findLenientClosingQuote(bytes, start + 1, end, grammar)
-    const flags = IS_QUOTED | NEEDS_ESCAPE
-    if (strictClosingQuote >= 0) {
-      const isDoubled = countQuotes(bytes, start + 1, strictClosingQuote, grammar.quote) > 0
-      const strictFlags = isDoubled ? flags | HAS_DOUBLED_QUOTES : flags
-      readings.push({
-        start: start + 1,
-        end: strictClosingQuote,
-        flags: strictFlags,
-        strayQuotes: 0,
-        next: indexOfNextField(strictClosingQuote + 1),
-      })
-    }
-    if (lenientClosingQuote >= 0 && lenientClosingQuote !== strictClosingQuote) {
-      const innerQuotes = countQuotes(bytes, start + 1, lenientClosingQuote, grammar.quote)
-      readings.push({
-        start: start + 1,
-        end: lenientClosingQuote,
-        flags,
-        strayQuotes: innerQuotes,
-        next: indexOfNextField(lenientClosingQuote + 1),
-      })
-    }
-    return readings
+    const nextDelimiter = (starts[index + 1] ?? end + 1) - 1
+    return [
+      ...listUnquotedReadings(bytes, start, nextDelimiter, grammar, index + 1),
+      ...listQuotedReadings(bytes, start, end, grammar, indexOfNextField),
+    ]
   })
+}
+
+/**
+ * Returns the reading of a field as an unquoted one, up to the next delimiter. If it starts with a quote, all its
+ * quotes are stray quotes. Returns an empty list if it contains a line end, which only a quoted field may contain.
+ */
+function listUnquotedReadings(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  { quote }: DelimitedGrammar,
+  next: number,
+): FieldReading[] {
+  const hasLineEnd = bytes.subarray(start, end).some((byte) => byte === LF || byte === CR)
+  if (hasLineEnd) return []
+  const startsWithQuote = start < end && bytes[start] === quote
+  const strayQuotes = startsWithQuote ? countQuotes(bytes, start, end, quote) : 0
+  return [{ start, end, flags: NEEDS_ESCAPE, strayQuotes, next }]
+}
+
+/**
+ * Returns the readings of a field as a quoted one, with doubled quotes and with stray quotes inside. Returns an empty
+ * list if it does not start with a quote. `recordEnd` is the end of the record.
+ */
+function listQuotedReadings(
+  bytes: Uint8Array,
+  start: number,
+  recordEnd: number,
+  grammar: DelimitedGrammar,
+  indexOfNextField: (fieldEnd: number) => number,
+): FieldReading[] {
+  const startsWithQuote = start < recordEnd && bytes[start] === grammar.quote
+  if (!startsWithQuote) return []
+  const readings: FieldReading[] = []
+  const textStart = start + 1
+  const flags = IS_QUOTED | NEEDS_ESCAPE
+  const strictEnd = findStrictClosingQuote(bytes, textStart, recordEnd, grammar)
+  const lenientEnd = findLenientClosingQuote(bytes, textStart, recordEnd, grammar)
+  if (strictEnd >= 0) {
+    const hasDoubledQuotes = countQuotes(bytes, textStart, strictEnd, grammar.quote) > 0
+    readings.push({
+      start: textStart,
+      end: strictEnd,
+      flags: hasDoubledQuotes ? flags | HAS_DOUBLED_QUOTES : flags,
+      strayQuotes: 0,
+      next: indexOfNextField(strictEnd + 1),
+    })
+  }
+  if (lenientEnd >= 0 && lenientEnd !== strictEnd) {
+    readings.push({
+      start: textStart,
+      end: lenientEnd,
+      flags,
+      strayQuotes: countQuotes(bytes, textStart, lenientEnd, grammar.quote),
+      next: indexOfNextField(lenientEnd + 1),
+    })
+  }
+  return readings
 }
 
 /**
@@ -165,7 +194,8 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 
 /**
  * Returns the fields of the reading with the fewest stray quotes. Returns undefined if no reading has `fieldCount`
- * fields, or if several readings have equally few stray quotes.
+ * fields, or if several readings have equally few stray quotes. Uses dynamic programming: from the last possible field
+ * to the first, finds the best reading of the rest of the record, from the best readings of shorter rests.
  */
 function chooseReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
   // bestReadings[index][count] is the best reading of the rest of the record, from field `index` on, as `count` fields.

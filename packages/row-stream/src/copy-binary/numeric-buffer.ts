@@ -1,9 +1,11 @@
 const numericBase = 10_000
-const negativeSign = 0x4000
+/** The sign field of a negative numeric. */
+export const negativeSign = 0x4000
 const notANumber = 0xc000
 const positiveInfinity = 0xd000
 const negativeInfinity = 0xf000
-const numericHeaderBytes = 8
+/** The bytes before the groups of a binary numeric: number of groups, weight, sign, number of decimal places. */
+export const numericHeaderBytes = 8
 /** Up to this scale, a fraction that is padded to groups of four digits is an exact JavaScript number. */
 const exactScale = 12
 

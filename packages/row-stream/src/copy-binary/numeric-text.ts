@@ -1,15 +1,14 @@
+import { negativeSign, numericHeaderBytes } from './numeric-buffer.ts'
+
 /** The maximum digits before and after the decimal point in PostgreSQL's numeric. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
 const point = 0x2e
-const minus = 0x2d
-const plus = 0x2b
+const minusByte = 0x2d
+const plusByte = 0x2b
 
-/** The bytes before the groups of a binary numeric: number of groups, weight, sign, number of decimal places. */
-const headerBytes = 8
-/** The sign fields of negative numbers, and of values that are not finite. */
-const negativeSign = 0x4000
+/** The sign fields of values that are not finite. */
 const nonFiniteSigns: Record<string, number> = {
   nan: 0xc000,
   infinity: 0xd000,
@@ -49,8 +48,8 @@ export class NumericText {
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#nonFiniteSign = 0
     let position = from
-    this.#isNegative = source[position] === minus
-    if (this.#isNegative || source[position] === plus) position++
+    this.#isNegative = source[position] === minusByte
+    if (this.#isNegative || source[position] === plusByte) position++
     const firstDigit = position
     while (position < to && source[position] === zero) position++
     this.#integerStart = position
@@ -76,7 +75,7 @@ export class NumericText {
 
   /** The maximum number of bytes that `write` needs. */
   get maxByteLength(): number {
-    return 2 * headerBytes + ((this.integerDigits + this.fractionDigits) >> 1)
+    return 2 * numericHeaderBytes + ((this.integerDigits + this.fractionDigits) >> 1)
   }
 
   /** Writes the value without its length prefix. Returns the number of bytes. */
@@ -85,11 +84,11 @@ export class NumericText {
       view.setInt32(start, 0)
       view.setUint16(start + 4, this.#nonFiniteSign)
       view.setUint16(start + 6, 0)
-      return headerBytes
+      return numericHeaderBytes
     }
     const source = this.#bytes
     let weight = Math.ceil(this.integerDigits / 4) - 1
-    const groupsStart = start + headerBytes
+    const groupsStart = start + numericHeaderBytes
     let position = groupsStart
     let afterLastNonZero = position
     let digitPosition = this.#integerStart
