@@ -13,7 +13,7 @@ export const RECORD_PROCESSED: i32 = 3
 export const VALUE_REJECTED: i32 = 4
 export const INFERRED_TYPE_TOO_NARROW: i32 = 5
 
-/** The value of `use` if records are only observed. With any other value, they are encoded. */
+/** The mode in which records are only observed. With any other mode, they are encoded. */
 const OBSERVE: i32 = 0
 
 /** The position after the last written row in OUT. */
@@ -54,8 +54,8 @@ export function hasOutputSpace(recordBytes: usize): bool {
  * Observes or encodes the current record, which has `recordBytes` bytes. Checks the declared types first, because a
  * rejected row must not affect the inferred types.
  */
-export function processRecord(recordBytes: usize, use: i32): i32 {
-  if (use == OBSERVE) {
+export function processRecord(recordBytes: usize, mode: i32): i32 {
+  if (mode == OBSERVE) {
     if (mayRejectRows && findRejectedValue(width, OUT)) return VALUE_REJECTED
     observeRecord(width)
     return RECORD_PROCESSED

@@ -126,6 +126,7 @@ export function recordTime(state: usize, dateFormats: u8, time: usize, zone: usi
   flags |= timeBytes < TIME_WITH_SECONDS_BYTES ? NO_SECONDS : SECONDS
   if (scale > 0 && load<u8>(zone - 1) == ZERO) flags |= TRAILING_ZERO
   flags |= recordScale(state, scale)
+  // The text of the zone as an integer, without the bytes after it.
   const zoneText = load<u64>(zone) & (((<u64>1) << (<u64>(to - zone) * 8)) - 1)
   const isFirst = (load<u32>(state, 16) & (T_BETWEEN | SPACE_BETWEEN)) == 0
   if (isFirst) store<u64>(state, zoneText, 24)

@@ -35,12 +35,12 @@ const ALL_BITS: u64 = ~(<u64>0)
 
 /**
  * Scans the records from `from` to `end` while they are regular: each has the expected number of fields, and its quotes
- * are only around whole fields or doubled inside them. `use` is described in process-record.ts. Returns the reason for
- * stopping.
+ * are only around whole fields or doubled inside them. `mode` is OBSERVE or ENCODE, as for `processRecord`. Returns the
+ * reason for stopping.
  *
  * Examines blocks of 64 bytes. A mask has a bit for each byte of the block.
  */
-export function scan(from: usize, end: usize, use: i32): i32 {
+export function scan(from: usize, end: usize, mode: i32): i32 {
   const quoteVector = i8x16.splat(QUOTE)
   const delimiterVector = i8x16.splat(delimiter)
   const lineFeedVector = i8x16.splat(LF)
@@ -114,7 +114,7 @@ export function scan(from: usize, end: usize, use: i32): i32 {
       if (column == width) {
         if (at - record > maxRecordBytes) return stop(record, IRREGULAR_RECORD)
         if (trailingFields != 0 && !areEmpty(width - trailingFields, width)) return stop(record, IRREGULAR_RECORD)
-        const result = processRecord(at - record, use)
+        const result = processRecord(at - record, mode)
         if (result != RECORD_PROCESSED) return stop(record, result)
         rows++
       } else if (!isBlankLine) return stop(record, IRREGULAR_RECORD)

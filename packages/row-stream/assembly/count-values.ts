@@ -66,7 +66,10 @@ function moveToRegisters(column: i32, state: usize, table: usize): void {
   }
 }
 
-/** Adds a hash to HyperLogLog: a register stores the maximum number of leading zeros of its hashes, plus 1. */
+/**
+ * Adds a hash to HyperLogLog. The first 10 bits of a hash determine its register, which stores the maximum number of
+ * leading zeros, plus 1, in the other 54 bits of its hashes. The bit 512 follows these bits, so it ends their zeros.
+ */
 @inline function updateRegister(column: i32, hash: u64): void {
   const register = registers + <usize>column * REGISTER_COUNT + <usize>(hash >>> 54)
   const rank = <u8>clz((hash << 10) | 512) + 1

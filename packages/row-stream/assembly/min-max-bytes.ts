@@ -102,7 +102,7 @@ const HEADER_BYTES: i32 = 8
 function compareNumerics(state: usize, extreme: usize, at: usize, length: i32): i32 {
   const storedDigitBytes = min(load<i32>(state + extreme * 4, 32), STORED_BYTES) - HEADER_BYTES
   const digitBytes = min(length, STORED_BYTES) - HEADER_BYTES
-  // The key contains the first two groups of digits, so equal keys mean equal numbers.
+  // The keys are equal and contain the first two groups of digits (4 bytes), so numbers without more groups are equal.
   if (digitBytes <= 4 && storedDigitBytes <= 4) return 0
   let order = compareBytes(at + HEADER_BYTES, state + 72 + HEADER_BYTES + extreme * 64, min(storedDigitBytes, digitBytes))
   if (order == 0) order = digitBytes - storedDigitBytes

@@ -61,6 +61,7 @@ function hashPieces(at: usize, length: i32): u64 {
 
 /** Hashes a numeric without its scale (at offset 6), because 1.5 and 1.50 are the same number. */
 @inline export function hashNumeric(at: usize, length: i32): u64 {
+  // The number of groups and the weight, combined with the sign.
   const head = load<u32>(at) ^ (<u32>load<u16>(at, 4) << 7)
   return hashBytes(at + 8, length - 8) ^ hashNumber(<i64>head)
 }

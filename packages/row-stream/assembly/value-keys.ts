@@ -6,6 +6,7 @@
   const magnitude = bits & i64.MAX_VALUE
   if (magnitude == 0) return 0
   if (magnitude > INFINITY_KEY) return NAN_KEY
+  // Inverts the magnitude of a negative number, so that a greater magnitude gives a smaller key.
   return bits ^ <i64>(<u64>(bits >> 63) >>> 1)
 }
 

@@ -1,5 +1,5 @@
 /**
- * Quotes a field of CSV if its content requires it: an empty text, because an empty field means NULL; the line `\\.`,
+ * Quotes a field of CSV if its content requires it: an empty text, because an empty field means NULL; the line `\.`,
  * which some programs take for the end of the text; and spaces at the ends.
  */
 export function quoteCsvField(text: string, delimiter: ',' | ';' = ','): string {

@@ -8,23 +8,24 @@ const rejectTolerance = { share: 0.01, fromRows: 100 }
 const probableFailureShare = 0.9
 
 /**
- * Returns a warning if at least 90 % of a file's first rows do not fit, and there are at least 100 rows. Otherwise
- * returns undefined. `first` is the location of the first rejected row.
+ * Returns a warning if at least 90 % of a file's first rows do not fit. Returns undefined otherwise, and for fewer than
+ * 100 rows. `rowCount` is the number of first rows, `count` the number of rejected ones, and `first` the location of
+ * the first rejected row.
  */
-export function likelyRejected(
-  rows: number,
+export function describeProbableFailure(
+  rowCount: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
-  if (rows < rejectTolerance.fromRows || rejected < rows * probableFailureShare) return undefined
-  const [rejectedText, rowsText] = [rejected, rows].map((count) => count.toLocaleString('en'))
+  if (rowCount < rejectTolerance.fromRows || rejected < rowCount * probableFailureShare) return undefined
+  const [rejectedText, rowsText] = [rejected, rowCount].map((count) => count.toLocaleString('en'))
   return `Of the first ${rowsText} rows, ${rejectedText} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }
 
 /**
- * Returns why a load with this many rejected rows is not published, or undefined if it is. `fittingRows` is the
- * number of the other rows. `first` is the location of the first rejected row.
+ * Returns why a load with `count` rejected rows is not published, or undefined if it is. `fittingRows` is the number of
+ * the other rows. `first` is the location of the first rejected row.
  */
-export function tooManyRejected(
+export function describeTooManyRejected(
   fittingRows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {

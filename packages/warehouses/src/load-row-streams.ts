@@ -7,7 +7,7 @@ import {
   type RowsProfile,
   type RowStream,
   TypesWidened,
-  tooManyRejected,
+  describeTooManyRejected,
 } from '@sluice/row-stream'
 import {
   keepsRows,
@@ -221,7 +221,7 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
  */
 function assertFewRejected(rows: number, rejectedBefore: number, { rejected }: Pick<LoadJob, 'rejected'>): void {
   const { count, first } = rejected()
-  const problem = tooManyRejected(rows, { count: count - rejectedBefore, first })
+  const problem = describeTooManyRejected(rows, { count: count - rejectedBefore, first })
   if (problem) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', problem)
 }
 

@@ -161,8 +161,9 @@ function getCommonPrefix(firstText: string, secondText: string): string {
 }
 
 /**
- * Returns true if the tokens match the whole key. Reads the key once and keeps the set of all positions in the pattern
- * that the key can have reached, as a nondeterministic automaton does. So the time is bounded for every pattern.
+ * Returns true if the tokens match the whole key. Reads the key once, character by character, and keeps the set of all
+ * positions in the pattern that the characters until now can have reached. So, unlike with backtracking, the time is
+ * bounded for every pattern.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
   const lastIndex = tokens.length - 1
@@ -175,6 +176,7 @@ function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]):
   function addReachable(positions: PatternPositions, from: number, isAtFolderStart: boolean): void {
     for (let tokenIndex = from; positions.add(tokenIndex); tokenIndex++) {
       const kind = tokens[tokenIndex]?.kind
+      // `**` can only match nothing between whole folders: after a slash, or at the end of the pattern.
       const isEmptyText = kind === 'ANY_TEXT'
       const isEmptyFolders = kind === 'ANY_FOLDERS' && (isAtFolderStart || tokenIndex === lastIndex)
       if (!isEmptyText && !isEmptyFolders) return

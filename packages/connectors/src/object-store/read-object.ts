@@ -88,10 +88,10 @@ export async function* readLocalObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   using upload = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
   const { file, format } = upload
-  const fileReport = { ...report, progress: onSecondProgress(file.size) }
+  const fileReport = { ...report, progress: createSecondReporter(file.size) }
   if (format === 'DELIMITED') return yield* readOpened(upload, options, fileReport, signal)
   if (!upload.inPlace) report.log('INFO', 'LOW', upload.formatSentence)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)

@@ -124,12 +124,12 @@ export async function* readSingleObject(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: reportDownload, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: reportDownload, createSecondReporter } = splitProgress(report)
   const onProgress = (bytes: number) => reportDownload(bytes, object.size)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using localObject = await fetchObject(context, object, { log, onProgress }, signal)
   try {
-    const readReport = { ...report, progress: onSecondProgress(localObject.size) }
+    const readReport = { ...report, progress: createSecondReporter(localObject.size) }
     yield* readLocalObject(context, localObject, readReport, signal)
   } catch (error) {
     const canUsePreviousColumns = isEmptyListProblem(error) && context.previousColumns.length > 0

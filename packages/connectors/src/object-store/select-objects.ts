@@ -40,6 +40,7 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
   }
   const objects: StoredObject[] = []
   let emptyCount = 0
+  // Keys in deeper folders are the usual reason why a pattern with `*` matches nothing; the problem then suggests `**`.
   let hasDeeperKeys = false
   const segmentCount = countSegments(key)
   const checkDepth = ({ key: skippedKey }: StoredObject) => {

@@ -49,6 +49,7 @@ export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: num
   })
   const send: (...request: Parameters<StoreClient>) => Promise<StoreResponse> = (url, headers, signal) =>
     sendRequest(http, url, headers, signal)
+  // A client is the function `send` with a method that closes its connections, so that `await using` can close it.
   return Object.assign(send, { [Symbol.asyncDispose]: () => http.close() })
 }
 

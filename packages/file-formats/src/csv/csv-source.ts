@@ -73,8 +73,8 @@ export async function* readCsv(
   const dialectText = isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`
   report.log('INFO', 'LOW', `Read ${fileName}${dialectText}, ${describeContents(columns)}`)
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
-  const earlierTexts = isRewritten && reportOddValues ? options.previousDialect : undefined
-  const rows = new CsvRows(thread, openedFile, report, { isSourceText: !isRewritten, earlierTexts })
+  const earlierTextDialect = isRewritten && reportOddValues ? options.previousDialect : undefined
+  const rows = new CsvRows(thread, openedFile, report, { isSourceText: !isRewritten, earlierTextDialect })
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
@@ -97,19 +97,19 @@ class CsvRows {
   readonly #report: ReadReporter
   /** True if the text is that of the source. False if this process wrote it from another format. */
   readonly #isSourceText: boolean
-  readonly #earlierTexts: PreviousDialect | undefined
+  /** Set if the text was written from another format, and the table may have formats of earlier texts. */
+  readonly #earlierTextDialect: PreviousDialect | undefined
   #hasStarted = false
   #result: CsvResult = { columns: [], sourceFormats: [], oddValues: [], lostFormats: [] }
 
-  /** `earlierTexts` is set if the text was written from another format, and the table may have formats of texts. */
   constructor(
     thread: CsvThread,
     openedFile: OpenedFile,
     report: ReadReporter,
-    { isSourceText, earlierTexts }: { isSourceText: boolean; earlierTexts: PreviousDialect | undefined },
+    { isSourceText, earlierTextDialect }: { isSourceText: boolean; earlierTextDialect: PreviousDialect | undefined },
   ) {
     this.#isSourceText = isSourceText
-    this.#earlierTexts = earlierTexts
+    this.#earlierTextDialect = earlierTextDialect
     this.#thread = thread
     this.#opened = openedFile
     this.#report = report
@@ -126,7 +126,8 @@ class CsvRows {
     if ('widened' in outcome) throw new TypesWidened(columnsWithNames(outcome.widened, this.#opened.names))
     this.#result = outcome.result
     reportValues(outcome.result, this.#report)
-    const lostFormats = this.#earlierTexts && describeFormatsOfTexts(outcome.result.columns, this.#earlierTexts)
+    const lostFormats =
+      this.#earlierTextDialect && describeFormatsOfTexts(outcome.result.columns, this.#earlierTextDialect)
     if (lostFormats !== undefined) this.#report.hint?.(lostFormats, textAdvice)
   }
 

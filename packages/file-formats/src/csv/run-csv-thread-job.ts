@@ -1,4 +1,4 @@
-import { type SimilarTexts, groupTextsByDialect } from '../delimited/similar-texts/group-similar-texts.ts'
+import { type SimilarTexts, groupTextsByDialect } from '../delimited/similar-texts/group-texts-by-dialect.ts'
 import { DelimitedReader, type KnownColumns } from '../delimited/delimited-reader.ts'
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'

@@ -259,8 +259,8 @@ export function restoreColumnStates(wasm: WasmScanner, states: readonly Uint8Arr
 }
 
 /**
- * Pauses the observation of a column. It has every kind of values meanwhile, so that another value does not change it.
- * Returns a function that restores its kinds and resumes the observation.
+ * Pauses the observation of a column by setting the bits of all kinds of values, so that further values do not change
+ * them. Returns a function that restores the bits of the kinds observed before.
  */
 export function pauseObservation(wasm: WasmScanner, column: number): () => void {
   const state = columnStateOf(wasm, column)

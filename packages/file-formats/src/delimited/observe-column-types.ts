@@ -71,7 +71,7 @@ function isProbablyTooNarrow(typeAfterStart: ColumnType, type: ColumnType): bool
   return type.scale! >= minComputedScale || hasGrown
 }
 
-/** Observes the values of some columns in all rows. */
+/** Observes the values of these columns in all rows. The observation of the other columns is paused meanwhile. */
 function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: RowInput): void {
   const resumeFunctions: (() => void)[] = []
   for (const column of rows.shape.labels.keys()) {

@@ -182,6 +182,7 @@ function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { na
   const otherFamilies = typeFamilies.filter(
     (otherFamily) => !fits(otherFamily) && !watchedColumn.firstOutside[otherFamily],
   )
+  // Decodes the text only if it is needed: most values have a family, and each other family has an odd value already.
   if (family && otherFamilies.length === 0) return
   const text = fieldText(records, watchedColumn.column)
   const isDecimalComma = !family && /^-?\d*,\d+$/.test(text)
@@ -219,13 +220,14 @@ function familyOf(kinds: number): TypeFamily | undefined {
 }
 
 /**
- * Returns the type family of nearly all values of a column: `minShare` of them, or all but one. Returns undefined if
- * none exists, or too few values.
+ * Returns the type family of nearly all values of a column: `minShare` of them, or all but one. Returns undefined if no
+ * family has that many, or if the column has fewer than `minValueCount` values.
  */
-const mainFamily = ({ valueCount, counts }: WatchedColumn): TypeFamily | undefined =>
-  valueCount < minValueCount
-    ? undefined
-    : typeFamilies.find((family) => counts[family] >= Math.min(valueCount * minShare, valueCount - 1))
+function mainFamily({ valueCount, counts }: WatchedColumn): TypeFamily | undefined {
+  if (valueCount < minValueCount) return undefined
+  const neededCount = Math.min(valueCount * minShare, valueCount - 1)
+  return typeFamilies.find((family) => counts[family] >= neededCount)
+}
 
 /** True if reading further records cannot change what is reported about a column. */
 function isDecided(watchedColumn: WatchedColumn): boolean {

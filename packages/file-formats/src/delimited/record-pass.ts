@@ -105,37 +105,37 @@ export class RecordPass {
   }
 
   /**
-   * Lets the WebAssembly scanner process the text in the window that is known to be valid UTF-8. Returns the reason why
-   * it stopped. Returns 0 if no such text exists, or if the scanner cannot read this grammar.
+   * Lets the WebAssembly scanner observe or encode (`mode`) the text in the window that is known to be valid UTF-8.
+   * Returns the reason why it stopped. Returns 0 if no such text exists, or if the scanner cannot read this grammar.
    */
-  #scan(use: number): number {
+  #scan(mode: number): number {
     const { records } = this.#rows
     const { run, window } = this.#wasm
     if (!this.#isScannableGrammar) return 0
     const end = records.validTextEnd()
     if (end <= records.next) return 0
-    const stopReason = run.scan(window.byteOffset + records.next, window.byteOffset + end, use)
+    const stopReason = run.scan(window.byteOffset + records.next, window.byteOffset + end, mode)
     this.rows += run.rows.value
     records.skipTo(run.stoppedAt.value - window.byteOffset, run.lines.value)
     return stopReason
   }
 
   /**
-   * Observes or encodes a record that `RecordReader` found to be valid. If a value does not fit its declared type or
-   * the number of fields is wrong, rejects the record or counts it as faulty. Returns false if the record is only
-   * observed because it does not fit the inferred types.
+   * Observes or encodes (`mode`) a record that `RecordReader` found to be valid. If a value does not fit its declared
+   * type or the number of fields is wrong, rejects the record or counts it as faulty. Returns false if the record is
+   * only observed because it does not fit the inferred types.
    */
-  #processRecord(use: number): boolean {
+  #processRecord(mode: number): boolean {
     const { records, shape } = this.#rows
     const { run } = this.#wasm
     const original = passFieldPositions(this.#wasm, records)
-    const outcome = run.processRecord(records.next - records.from, use)
+    const outcome = run.processRecord(records.next - records.from, mode)
     if (outcome === RECORD_PROCESSED) return true
     if (outcome === OUTPUT_IS_FULL) throw new Error('A record was scanned although the output is full')
     if (original) records.bytes.set(original, records.from)
     if (outcome === VALUE_REJECTED) {
       const column = run.unfitColumn.value
-      if (use === OBSERVE) this.faultyRows++
+      if (mode === OBSERVE) this.faultyRows++
       else this.#rejected.push(rejectUnfitValue(records, shape, column, this.#types[column]!))
       return true
     }
@@ -145,7 +145,7 @@ export class RecordPass {
       return false
     }
     records.fault = 'RAGGED'
-    if (use === OBSERVE) this.faultyRows++
+    if (mode === OBSERVE) this.faultyRows++
     else this.#rejected.push(rejectFaultyRecord(records, shape))
     return true
   }

@@ -76,65 +76,114 @@ function listReadings(
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
   const indexOfNextField = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {
-    const readings: FieldReading[] = []
-    const fieldEnd = (starts[index + 1] ?? end + 1) - 1
-    const startsWithQuote = start < end && bytes[start] === grammar.quote
-    const hasLineEnd = bytes.subarray(start, fieldEnd).some((byte) => byte === LF || byte === CR)
-    if (!hasLineEnd) {
-      const strayQuotes = startsWithQuote ? countQuotes(bytes, start, fieldEnd, grammar.quote) : 0
-      readings.push({ start, end: fieldEnd, flags: NEEDS_ESCAPE, strayQuotes, next: index + 1 })
-    }
-    if (!startsWithQuote) return readings
-    const strictClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, true)
-    const lenientClosingQuote = findClosingQuote(bytes, start + 1, end, grammar, false)
-    const flags = IS_QUOTED | NEEDS_ESCAPE
-    if (strictClosingQuote >= 0) {
-      const isDoubled = countQuotes(bytes, start + 1, strictClosingQuote, grammar.quote) > 0
-      const strictFlags = isDoubled ? flags | HAS_DOUBLED_QUOTES : flags
-      readings.push({
-        start: start + 1,
-        end: strictClosingQuote,
-        flags: strictFlags,
-        strayQuotes: 0,
-        next: indexOfNextField(strictClosingQuote + 1),
-      })
-    }
-    if (lenientClosingQuote >= 0 && lenientClosingQuote !== strictClosingQuote) {
-      const innerQuotes = countQuotes(bytes, start + 1, lenientClosingQuote, grammar.quote)
-      readings.push({
-        start: start + 1,
-        end: lenientClosingQuote,
-        flags,
-        strayQuotes: innerQuotes,
-        next: indexOfNextField(lenientClosingQuote + 1),
-      })
-    }
-    return readings
+    const nextDelimiter = (starts[index + 1] ?? end + 1) - 1
+    return [
+      ...listUnquotedReadings(bytes, start, nextDelimiter, grammar, index + 1),
+      ...listQuotedReadings(bytes, start, end, grammar, indexOfNextField),
+    ]
   })
 }
 
 /**
- * Returns the position of the quote that closes a field: the first quote followed by a delimiter or the end of the
- * record. Returns -1 if no quote does. With `isStrict`, quotes inside the field must be doubled; otherwise they must
- * not follow a delimiter.
+ * Returns the reading of a field as an unquoted one, up to the next delimiter. If it starts with a quote, all its
+ * quotes are stray quotes. Returns an empty list if it contains a line end, which only a quoted field may contain.
  */
-function findClosingQuote(
+function listUnquotedReadings(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  { quote }: DelimitedGrammar,
+  next: number,
+): FieldReading[] {
+  const hasLineEnd = bytes.subarray(start, end).some((byte) => byte === LF || byte === CR)
+  if (hasLineEnd) return []
+  const startsWithQuote = start < end && bytes[start] === quote
+  const strayQuotes = startsWithQuote ? countQuotes(bytes, start, end, quote) : 0
+  return [{ start, end, flags: NEEDS_ESCAPE, strayQuotes, next }]
+}
+
+/**
+ * Returns the readings of a field as a quoted one, with doubled quotes and with stray quotes inside. Returns an empty
+ * list if it does not start with a quote. `recordEnd` is the end of the record.
+ */
+function listQuotedReadings(
+  bytes: Uint8Array,
+  start: number,
+  recordEnd: number,
+  grammar: DelimitedGrammar,
+  indexOfNextField: (fieldEnd: number) => number,
+): FieldReading[] {
+  const startsWithQuote = start < recordEnd && bytes[start] === grammar.quote
+  if (!startsWithQuote) return []
+  const readings: FieldReading[] = []
+  const textStart = start + 1
+  const flags = IS_QUOTED | NEEDS_ESCAPE
+  const strictEnd = findStrictClosingQuote(bytes, textStart, recordEnd, grammar)
+  const lenientEnd = findLenientClosingQuote(bytes, textStart, recordEnd, grammar)
+  if (strictEnd >= 0) {
+    const hasDoubledQuotes = countQuotes(bytes, textStart, strictEnd, grammar.quote) > 0
+    readings.push({
+      start: textStart,
+      end: strictEnd,
+      flags: hasDoubledQuotes ? flags | HAS_DOUBLED_QUOTES : flags,
+      strayQuotes: 0,
+      next: indexOfNextField(strictEnd + 1),
+    })
+  }
+  if (lenientEnd >= 0 && lenientEnd !== strictEnd) {
+    readings.push({
+      start: textStart,
+      end: lenientEnd,
+      flags,
+      strayQuotes: countQuotes(bytes, textStart, lenientEnd, grammar.quote),
+      next: indexOfNextField(lenientEnd + 1),
+    })
+  }
+  return readings
+}
+
+/**
+ * Returns the position of the quote that closes a field by the usual rules, which start inside the field at `from`: the
+ * first quote that is not doubled, as the last quote of `"6"" pipe",2`. Returns -1 if no such quote exists before
+ * `end`, or if neither a delimiter nor the end of the record follows it.
+ */
+function findStrictClosingQuote(
   bytes: Uint8Array,
   from: number,
   end: number,
   { delimiter, quote }: DelimitedGrammar,
-  isStrict: boolean,
 ): number {
   for (let position = from; position < end; position++) {
     if (bytes[position] !== quote) continue
-    if (isStrict && position + 1 < end && bytes[position + 1] === quote) {
-      position++
-      continue
-    }
-    if (position + 1 === end || bytes[position + 1] === delimiter) return position
-    if (isStrict || bytes[position - 1] === delimiter) return -1
+    const isDoubled = position + 1 < end && bytes[position + 1] === quote
+    if (!isDoubled) return endsField(bytes, position + 1, end, delimiter) ? position : -1
+    position++
   }
   return -1
+}
+
+/**
+ * Returns the position of the quote that closes a field with undoubled quotes in its text, starting inside the field at
+ * `from`: the first quote with a delimiter or the end of the record after it, as the last quote of `"6" pipe",2`.
+ * Returns -1 if another quote follows a delimiter before that, as in `"6" pipe,"2"`, because it opens the next field.
+ */
+function findLenientClosingQuote(
+  bytes: Uint8Array,
+  from: number,
+  end: number,
+  { delimiter, quote }: DelimitedGrammar,
+): number {
+  for (let position = from; position < end; position++) {
+    if (bytes[position] !== quote) continue
+    if (endsField(bytes, position + 1, end, delimiter)) return position
+    if (bytes[position - 1] === delimiter) return -1
+  }
+  return -1
+}
+
+/** True if a delimiter or the end of the record is at a position. */
+function endsField(bytes: Uint8Array, position: number, end: number, delimiter: number): boolean {
+  return position === end || bytes[position] === delimiter
 }
 
 function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number): number {
@@ -145,7 +194,8 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 
 /**
  * Returns the fields of the reading with the fewest stray quotes. Returns undefined if no reading has `fieldCount`
- * fields, or if several readings have equally few stray quotes.
+ * fields, or if several readings have equally few stray quotes. Uses dynamic programming: from the last possible field
+ * to the first, finds the best reading of the rest of the record, from the best readings of shorter rests.
  */
 function chooseReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
   // bestReadings[index][count] is the best reading of the rest of the record, from field `index` on, as `count` fields.

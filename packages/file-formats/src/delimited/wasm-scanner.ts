@@ -7,7 +7,7 @@ export const RECORD_PROCESSED = 3
 export const VALUE_REJECTED = 4
 export const INFERRED_TYPE_TOO_NARROW = 5
 
-/** Values for `use` of `scan` and `processRecord`: only observe the values of records, or encode the records. */
+/** Modes of `scan` and `processRecord`: only observe the values of records, or encode the records. */
 export const OBSERVE = 0
 export const ENCODE = 1
 
@@ -48,8 +48,8 @@ interface ScannerExports {
   setRecordShape(delimiter: number, fields: number, trailing: number, maxRecordBytes: number): void
   configureOutput(columns: number, chunkBytes: number, hasDeclaredTypes: number): void
   setSuffix(fields: number, bytes: number, numberAt: number): void
-  scan(from: number, end: number, use: number): number
-  processRecord(bytes: number, use: number): number
+  scan(from: number, end: number, mode: number): number
+  processRecord(bytes: number, mode: number): number
   hasOutputSpace(bytes: number): number
   clearOutput(): void
 }

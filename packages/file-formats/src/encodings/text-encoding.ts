@@ -56,6 +56,7 @@ function guessByZeroBytes(start: Uint8Array, name: string): string | undefined {
   // The number of zero bytes at each position modulo 4.
   const zeros = [0, 0, 0, 0]
   for (let i = 0; i < countedBytes; i++) if (start[i] === 0) zeros[i & 3]!++
+  // The zero bytes of Latin text are at odd positions in UTF-16LE, and at even positions in UTF-16BE.
   const [evenZeros, oddZeros] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
   const minZeros = Math.max(1, (countedBytes / 2) * minShareOfZeroBytes)
   if (evenZeros < minZeros && oddZeros < minZeros) return undefined
@@ -63,8 +64,11 @@ function guessByZeroBytes(start: Uint8Array, name: string): string | undefined {
   if (evenZeros >= minZeros && evenZeros > oddZeros * 3) return 'utf-16be'
   // In UTF-32, nearly all bytes of the high half of a character are zero, and nearly none of its lowest bytes.
   const characters = countedBytes / 4
-  const isUtf32Le = zeros[2]! + zeros[3]! > characters * 1.9 && zeros[0]! < characters * 0.1
-  const isUtf32Be = zeros[0]! + zeros[1]! > characters * 1.9 && zeros[3]! < characters * 0.1
+  // Each character has two high bytes.
+  const minHighZeros = characters * 1.9
+  const maxLowZeros = characters * 0.1
+  const isUtf32Le = zeros[2]! + zeros[3]! > minHighZeros && zeros[0]! < maxLowZeros
+  const isUtf32Be = zeros[0]! + zeros[1]! > minHighZeros && zeros[3]! < maxLowZeros
   if (isUtf32Le || isUtf32Be) throw utf32Problem(name)
   return undefined
 }

@@ -48,7 +48,7 @@ function sheetNotFoundProblem(
 }
 
 /** Returns the sheets of a workbook with their numbers. `isRead` is true for `readSheet`. */
-export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet): FoundSheet[] =>
+export const toFoundSheets = (sheets: readonly ListedSheet[], readSheet: ListedSheet): FoundSheet[] =>
   sheets.map((sheet, index) => ({
     number: index + 1,
     name: sheet.name,
@@ -61,7 +61,11 @@ export const asFound = (sheets: readonly ListedSheet[], readSheet: ListedSheet):
  * Returns a sentence about sheets with rows that are not read although no option names a sheet. Returns undefined if
  * no such sheets exist.
  */
-export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptions, file: string): string | undefined {
+export function describeUnreadSheets(
+  sheets: readonly FoundSheet[],
+  options: UploadOptions,
+  file: string,
+): string | undefined {
   if (options.sheet !== undefined || options.sheetNumber !== undefined) return undefined
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const readSheet = sheets.find(({ isRead }) => isRead)

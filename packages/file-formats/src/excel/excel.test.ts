@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { dayStyles, makeWorkbook, type WorkbookParts } from '../upload/test/make-workbook.ts'
 import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
-import { meaningOf, serialText } from './serial-dates.ts'
+import { meaningOfFormatCode, formatSerialNumber } from './serial-dates.ts'
 
 const folder = uploadFolder()
 afterAll(() => folder[Symbol.dispose]())
@@ -197,11 +197,11 @@ describe('formatted Excel numbers', () => {
   })
 
   it('follow the Excel calendar, and stay numbers outside of its range', () => {
-    const days = [1, 59, 60, 61, 2_958_465, 2_958_466, -1].map((serial) => serialText(serial, 'DATE', false))
+    const days = [1, 59, 60, 61, 2_958_465, 2_958_466, -1].map((serial) => formatSerialNumber(serial, 'DATE', false))
     expect(days).toEqual(['1900-01-01', '1900-02-28', '1900-02-29', '1900-03-01', '9999-12-31', undefined, undefined])
-    expect(serialText(0, 'DATE', true)).toBe('1904-01-01')
-    expect(serialText(44_197.123456789, 'TIMESTAMP', false)).toBe('2021-01-01 02:57:46.667')
-    expect(serialText(-0.5, 'ELAPSED', false)).toBe('-12:00:00')
+    expect(formatSerialNumber(0, 'DATE', true)).toBe('1904-01-01')
+    expect(formatSerialNumber(44_197.123456789, 'TIMESTAMP', false)).toBe('2021-01-01 02:57:46.667')
+    expect(formatSerialNumber(-0.5, 'ELAPSED', false)).toBe('-12:00:00')
   })
 
   it('have the day and time of a Date, however many different days a sheet has', () => {
@@ -213,13 +213,13 @@ describe('formatted Excel numbers', () => {
         .replace(/(\.000)?Z$/, '')
     fc.assert(
       fc.property(fc.integer({ min: 61, max: 2_958_465 }), fc.nat(dayMs - 1), (day, time) => {
-        expect(serialText(day + time / dayMs, 'TIMESTAMP', false)).toBe(expected(day, time))
-        expect(serialText(day, 'DATE', false)).toBe(expected(day, 0).slice(0, 10))
+        expect(formatSerialNumber(day + time / dayMs, 'TIMESTAMP', false)).toBe(expected(day, time))
+        expect(formatSerialNumber(day, 'DATE', false)).toBe(expected(day, 0).slice(0, 10))
       }),
       { numRuns: drawCount({ short: 500, long: 20_000 }) },
     )
     const days = Array.from({ length: 30_000 }, (_, index) => 61 + index)
-    const texts = [...days, ...days].map((day) => serialText(day, 'DATE', false))
+    const texts = [...days, ...days].map((day) => formatSerialNumber(day, 'DATE', false))
     expect(texts).toEqual([...days, ...days].map((day) => expected(day, 0).slice(0, 10)))
   })
 
@@ -237,7 +237,7 @@ describe('formatted Excel numbers', () => {
     ['General', 'NUMBER'],
     ['_-* #,##0.00\\ [$€-407]_-', 'NUMBER'],
   ])('with the format %s are of type %s', (code, meaning) => {
-    expect(meaningOf(code)).toBe(meaning)
+    expect(meaningOfFormatCode(code)).toBe(meaning)
   })
 })
 

@@ -10,7 +10,7 @@ const daysFrom1900To1904 = 1462
  * displays no date or time. The whole part of the number counts days from 1900, including a nonexistent 29 February, or
  * from 1904. The fraction is the time of day.
  */
-export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
+export function formatSerialNumber(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
   if (!Number.isFinite(serial)) return undefined
   const milliseconds = Math.round(serial * millisecondsOfDay)
   if (meaning === 'ELAPSED') return formatElapsedTime(milliseconds)
@@ -77,7 +77,7 @@ export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'
  * Returns the meaning of a built-in number format by its id (ECMA-376, numFmt). Every workbook has these formats
  * implicitly, including the East Asian ones.
  */
-export function builtInMeaning(id: number): NumberMeaning {
+export function meaningOfBuiltInFormat(id: number): NumberMeaning {
   const isBetween = (from: number, to: number) => id >= from && id <= to
   if (isBetween(14, 17) || isBetween(27, 31) || isBetween(34, 36) || isBetween(50, 58)) return 'DATE'
   if (isBetween(18, 21) || isBetween(32, 33) || id === 45 || id === 47) return 'TIME'
@@ -90,7 +90,7 @@ export function builtInMeaning(id: number): NumberMeaning {
  * semicolon, counts. Text in quotes, after a backslash or in brackets is not format letters. Hours, minutes or seconds
  * alone in brackets mean a duration that may exceed a day.
  */
-export function meaningOf(code: string): NumberMeaning {
+export function meaningOfFormatCode(code: string): NumberMeaning {
   const codeWithoutLiterals = code.replace(/"[^"]*"|\\.|_.|\*./g, '')
   const [firstSection = ''] = codeWithoutLiterals.split(';')
   if (/\[(h+|m+|s+)\]/i.test(firstSection)) return 'ELAPSED'

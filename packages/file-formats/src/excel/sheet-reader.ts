@@ -1,6 +1,6 @@
 import { maxColumns } from '@sluice/row-stream'
 import { CellText, type SharedTexts } from './shared-texts.ts'
-import { type NumberMeaning, serialText } from './serial-dates.ts'
+import { type NumberMeaning, formatSerialNumber } from './serial-dates.ts'
 import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
 import type { RowOutput } from '../spool/rejects-file.ts'
 
@@ -90,7 +90,7 @@ export class SheetReader implements XmlHandler {
     this.#style = 0
     this.#text.clear()
     let column = this.#column + 1
-    const count = xml.attributes()
+    const count = xml.findAttributes()
     for (let i = 0; i < count * 4; i += 4) {
       const nameLength = attributePositions[i + 1]! - attributePositions[i]!
       if (nameLength !== 1) continue
@@ -145,7 +145,7 @@ export class SheetReader implements XmlHandler {
     if (meaning !== 'NUMBER') {
       const wholeNumber = parseDigits(bytes, 0, length)
       const serial = wholeNumber < 0 ? Number(bytes.toString('latin1', 0, length)) : wholeNumber
-      const dateText = serialText(serial, meaning, is1904)
+      const dateText = formatSerialNumber(serial, meaning, is1904)
       if (dateText !== undefined) {
         return this.#row.put(this.#column, bytes, 0, bytes.write(dateText, 'latin1'), false)
       }
@@ -236,7 +236,7 @@ export class SheetRow {
     return this.last - this.first + 1
   }
 
-  get tooWide(): boolean {
+  get isTooWide(): boolean {
     return this.width > maxColumns
   }
 

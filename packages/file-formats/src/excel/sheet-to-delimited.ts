@@ -5,7 +5,7 @@ import type { RowOutput } from '../spool/rejects-file.ts'
 import type { FoundSheet, ConversionJob } from '../format/conversion-job.ts'
 import type { ScratchFiles } from '../spool/spool-file.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'
-import { asFound, chooseSheet } from './choose-sheet.ts'
+import { toFoundSheets, chooseSheet } from './choose-sheet.ts'
 import { type OpenWorkbook, partOf, readWorkbook, scanPart, type WorkbookSheet } from './workbook.ts'
 import { SharedTexts, TextReader } from './shared-texts.ts'
 import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
@@ -39,7 +39,7 @@ export async function writeSheet(
   await readSheet(truncateAfter(readBytes, rangeSampleBytes), sheetRow, context, name).catch(catchTruncatedRead)
   let isComplete = true
   for (;;) {
-    if (sheetRow.tooWide) throw tooManyColumnsProblem(name, sheetRow.width)
+    if (sheetRow.isTooWide) throw tooManyColumnsProblem(name, sheetRow.width)
     output.writer.startOver()
     output.rejects.startOver()
     sheetRow = new SheetRow(sheetRow, limits.recordBytes, output)
@@ -48,7 +48,7 @@ export async function writeSheet(
     if (!sheetRow.mustReadAgain) break
   }
   return {
-    sheets: asFound(listedSheets, sheet),
+    sheets: toFoundSheets(listedSheets, sheet),
     dialect: sheetDialect,
     complete: isComplete,
     written: sheetRow.rows - output.rejects.count,

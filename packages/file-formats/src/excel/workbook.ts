@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
-import { builtInMeaning, meaningOf, type NumberMeaning } from './serial-dates.ts'
+import { meaningOfBuiltInFormat, meaningOfFormatCode, type NumberMeaning } from './serial-dates.ts'
 import { BadXml, type XmlHandler, XmlScanner } from './xml-scanner.ts'
 import { type ByteSource, readStart } from '../spool/byte-source.ts'
 import { tooLargeProblem } from '../spool/spool-writer.ts'
@@ -78,11 +78,11 @@ async function readMeanings(archive: ZipArchive, path: string): Promise<NumberMe
   let isInCellFormats = false
   const reader: XmlReader = (xml) => {
     if (xml.is('numFmt'))
-      customFormats.set(Number(xml.attribute('numFmtId')), meaningOf(xml.attribute('formatCode') ?? ''))
+      customFormats.set(Number(xml.attribute('numFmtId')), meaningOfFormatCode(xml.attribute('formatCode') ?? ''))
     else if (xml.is('cellXfs')) isInCellFormats = true
     else if (isInCellFormats && xml.is('xf')) {
       const id = Number(xml.attribute('numFmtId') ?? 0)
-      meanings.push(customFormats.get(id) ?? builtInMeaning(id))
+      meanings.push(customFormats.get(id) ?? meaningOfBuiltInFormat(id))
     }
   }
   await readPart(archive, path, reader, (xml) => {

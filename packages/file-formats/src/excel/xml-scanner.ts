@@ -38,8 +38,8 @@ export class XmlScanner {
   nameFrom = 0
   nameTo = 0
   /**
-   * The positions of the attributes that `attributes()` found, as four numbers each: start and end of the local name,
-   * start and end of the value inside its quotes.
+   * The positions of the attributes that `findAttributes()` found, as four numbers each: start and end of the local
+   * name, start and end of the value inside its quotes.
    */
   // The positions are reused for each element, because an object for each would take longer.
   readonly attributePositions = new Int32Array(maxAttributes * 4)
@@ -90,7 +90,7 @@ export class XmlScanner {
 
   /** Returns the value of an attribute of the current element, or undefined if it has none. `name` has no prefix. */
   attribute(name: string): string | undefined {
-    const count = this.attributes()
+    const count = this.findAttributes()
     for (let i = 0; i < count * 4; i += 4) {
       if (!this.equals(this.attributePositions[i]!, this.attributePositions[i + 1]!, name)) continue
       return this.bytes
@@ -101,7 +101,7 @@ export class XmlScanner {
   }
 
   /** Finds the attributes of the current element. Sets `attributePositions` and returns the number of attributes. */
-  attributes(): number {
+  findAttributes(): number {
     const { bytes, attributePositions } = this
     let count = 0
     let position = this.nameTo
@@ -191,6 +191,7 @@ export class XmlScanner {
   #scanSpecialToken(from: number): number {
     const { bytes } = this
     const start = bytes.toString('latin1', from, Math.min(this.#end, from + cdataOpening.length))
+    // Only the first bytes of the opening may be available, so only these are compared.
     const delimiters = specialTokenDelimiters.find(([opening]) => opening.startsWith(start.slice(0, opening.length)))
     if (!delimiters) throw new BadXml('it declares types or entities')
     const [opening, closing] = delimiters

@@ -45,9 +45,12 @@ export function detectFormat(start: Buffer, name: string, declaredEncoding?: str
   if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
     throw new SourceProblem('NOT_SUPPORTED', `${name} is a web page or another XML document; ${uploadAdvice}.`)
   }
-  const isJson = /^\s*(\[\s*)*\{\s*["}]|^\s*\[\s*\[\s*["\d[-]|^\s*\[\s*\]\s*$/.test(text)
+  const isJson = jsonStarts.some((pattern) => pattern.test(text))
   return { kind: isJson ? 'JSON' : 'TEXT', ...encoding }
 }
+
+/** The starts of JSON texts: an object, perhaps in arrays, such as `[{"a"`; an array in an array; an empty array. */
+const jsonStarts = [/^\s*(\[\s*)*\{\s*["}]/, /^\s*\[\s*\[\s*["\d[-]/, /^\s*\[\s*\]\s*$/]
 
 /**
  * Returns the type of a file that cannot be uploaded, as the end of a sentence, or undefined if it is not one of these.

@@ -22,7 +22,7 @@ export class ByteWindow implements AsyncDisposable {
   #bytesBefore = 0
   #linesBefore = 0
 
-  /** Creates a window. With `countsLines: false`, the reader counts the lines itself and does not call `place`. */
+  /** Creates a window. With `countsLines: false`, the reader counts the lines itself and does not call `locate`. */
   constructor(source: ByteSource, { countsLines = true } = {}) {
     this.#chunks = source.chunks()[Symbol.asyncIterator]()
     this.#countsLines = countsLines
@@ -49,7 +49,7 @@ export class ByteWindow implements AsyncDisposable {
   }
 
   /** Converts a position in the window to a line and byte of the text, both counted from 1. */
-  place(position: number): { line: number; byte: number } {
+  locate(position: number): { line: number; byte: number } {
     return { line: this.#linesBefore + countLines(position) + 1, byte: this.#bytesBefore + position + 1 }
   }
 

@@ -49,28 +49,37 @@ export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
       // In NDJSON, an invalid line does not make the other lines invalid.
       while (window.end < linesBytes && (await grow()));
       if (hasObjectLine(window)) return { kind: 'LINES' }
-      throw invalidJsonProblem(name, jsonScanner.fault, window.place(jsonScanner.faultAt))
+      throw invalidJsonProblem(name, jsonScanner.fault, window.locate(jsonScanner.faultAt))
     }
     const isIncomplete = valueEnd === NEEDS_MORE
     const nextPosition = isIncomplete ? window.end : skipSpace(window.bytes, valueEnd, window.end)
     if (nextPosition < window.end) return shapeOfConsecutiveValues(window, start, valueEnd, nextPosition)
     if (window.end <= recordBytes && (await grow())) continue
-    if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.place(window.end))
+    if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.locate(window.end))
     return shapeOfSingleValue(sample, start, isCut)
   }
 }
 
-/** Returns the shape of a text with several values. `nextPosition` is the start of the second one. */
+/**
+ * Returns the shape of a text with more text after its first value, from that value (`start` to `valueEnd`) and the
+ * position of the text after it:
+ * - SEQUENCE if the value has several lines, as an indented object has.
+ * - SEQUENCE if an object follows in the same line, as in `{"a":1} {"a":2}`.
+ * - LINES if the text after it starts in another line.
+ * - LINES if something else follows in the same line, as in `{"a":1} x`. Only this line is then rejected. In a
+ *   SEQUENCE, it would make the whole text invalid.
+ */
 function shapeOfConsecutiveValues(
   { bytes }: ByteWindow,
   start: number,
   valueEnd: number,
   nextPosition: number,
 ): JsonShape {
-  const isInOneLine = !bytes.subarray(start, valueEnd).includes(LF)
-  const isFollowedByLineEnd = bytes.subarray(valueEnd, nextPosition).includes(LF)
-  const isFollowedByObject = bytes[nextPosition] === OPEN_OBJECT
-  return { kind: isInOneLine && (isFollowedByLineEnd || !isFollowedByObject) ? 'LINES' : 'SEQUENCE' }
+  const hasSeveralLines = bytes.subarray(start, valueEnd).includes(LF)
+  if (hasSeveralLines) return { kind: 'SEQUENCE' }
+  const isNextInSameLine = !bytes.subarray(valueEnd, nextPosition).includes(LF)
+  const isNextAnObject = bytes[nextPosition] === OPEN_OBJECT
+  return { kind: isNextInSameLine && isNextAnObject ? 'SEQUENCE' : 'LINES' }
 }
 
 /** True if one of the first lines is a complete JSON object. */

@@ -9,7 +9,7 @@ export const SEEN_NESTED = 2
 export const SEEN_DATE = 4
 export const SEEN_TEXT = 8
 
-/** The maximum number of remembered spellings of keys. A key can be escaped in very many ways. */
+/** The maximum number of stored spellings of keys. A key can be escaped in very many ways. */
 const maxSpellings = 10_000
 
 /**

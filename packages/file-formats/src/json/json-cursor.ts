@@ -43,7 +43,7 @@ export class JsonCursor {
   /** Reads white space and this byte. Throws SourceProblem JSON_BROKEN for anything else. */
   async expect(byte: number): Promise<void> {
     const nextByte = await this.peek()
-    if (nextByte === undefined) throw truncatedJsonProblem(this.name, this.window.place(this.window.end))
+    if (nextByte === undefined) throw truncatedJsonProblem(this.name, this.window.locate(this.window.end))
     if (nextByte !== byte) throw this.syntaxProblem(`${String.fromCharCode(byte)} is expected`, this.window.from)
     this.window.from++
   }
@@ -94,7 +94,7 @@ export class JsonCursor {
         return
       }
       window.from = end
-      if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.place(window.end))
+      if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.locate(window.end))
     }
   }
 
@@ -104,14 +104,14 @@ export class JsonCursor {
   async readMore(): Promise<void> {
     const { window } = this
     if (window.end - window.from > this.recordBytes) {
-      throw longValueProblem(this.name, this.recordBytes, window.place(window.from))
+      throw longValueProblem(this.name, this.recordBytes, window.locate(window.from))
     }
-    if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.place(window.end))
+    if (!(await window.grow())) throw truncatedJsonProblem(this.name, window.locate(window.end))
   }
 
   /** Returns the problem for a syntax error at a position of the window. */
   syntaxProblem(fault: string, position: number): SourceProblem {
-    return invalidJsonProblem(this.name, fault, this.window.place(position))
+    return invalidJsonProblem(this.name, fault, this.window.locate(position))
   }
 
   /** Scans a token, and reads more bytes until the window contains all of it. Returns the position after it. */

@@ -96,7 +96,7 @@ export class JsonPass {
    * Processes the last read object, which is between two positions of the window. `findLine` returns its line; it is
    * called only if the object is rejected.
    */
-  take(window: ByteWindow, from: number, to: number, findLine: () => number): void {
+  processObject(window: ByteWindow, from: number, to: number, findLine: () => number): void {
     const { record } = this
     this.rows++
     const hasNewKey = record.columns.labels.length > this.#width
@@ -119,7 +119,7 @@ export class JsonPass {
    * bytes. Most texts have only such lines, and a call of the scanner for each line would take half as long as scanning
    * it. Returns the number of lines.
    */
-  takeRegularLines(window: ByteWindow, recordBytes: number): number {
+  processRegularLines(window: ByteWindow, recordBytes: number): number {
     if (!this.isWriting || !window.isValidUtf8) return 0
     let lines = 0
     for (;;) {

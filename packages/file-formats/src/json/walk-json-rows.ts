@@ -7,7 +7,7 @@ import { type ByteWindow, formatBytes } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
-/** Results of `takeValues` besides NEEDS_MORE. ARRAY_END: the array was read up to its closing bracket. */
+/** Results of `processValues` besides NEEDS_MORE. ARRAY_END: the array was read up to its closing bracket. */
 const ARRAY_END = -3
 /** The last value was processed, and the window ends before the comma or bracket after it. */
 const SEPARATOR_MISSING = -4
@@ -18,7 +18,7 @@ const SEPARATOR_MISSING = -4
  */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
-    takeValues(cursor, pass, false)
+    processValues(cursor, pass, false)
     const isAllProcessed = cursor.window.from === cursor.window.end
     if (isAllProcessed) continue
     if (isTooLong(cursor)) await rejectLongValue(cursor, pass)
@@ -41,17 +41,17 @@ export async function walkArray(
   if (key !== undefined) await skipToKey(cursor, key)
   await cursor.expect(OPEN_ARRAY)
   if ((await cursor.peek()) === CLOSE_ARRAY) window.from++
-  else await takeArrayElements(cursor, pass)
+  else await processArrayElements(cursor, pass)
   if (key !== undefined) await skipRestOfObject(cursor, key, forbidOtherArrays)
   if ((await cursor.peek()) === undefined) return
   throw cursor.syntaxProblem('the document has more text after its end', window.from)
 }
 
 /** Processes the elements of an array up to its closing bracket. */
-async function takeArrayElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
+async function processArrayElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window } = cursor
   for (;;) {
-    const outcome = takeValues(cursor, pass, true)
+    const outcome = processValues(cursor, pass, true)
     if (outcome === ARRAY_END) return
     if (outcome === NEEDS_MORE && !isTooLong(cursor)) {
       await cursor.readMore()
@@ -73,16 +73,19 @@ const isTooLong = ({ window, recordBytes }: JsonCursor): boolean => window.end -
 /** Rejects the value at the window's start, and skips the rest of it. */
 async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window, recordBytes } = cursor
-  const { line } = window.place(window.from)
+  const { line } = window.locate(window.from)
   pass.reject(window, window.from, window.end, line, `is longer than ${formatBytes(recordBytes)}`)
   await cursor.skipLongValue()
 }
 
 /**
  * Processes the complete values in the window. With `isArray`, they are elements of an array, separated by commas.
- * Otherwise, they are consecutive objects without commas. Returns the reason for stopping.
+ * Otherwise, they are consecutive objects without commas. Returns why it stopped:
+ * - NEEDS_MORE: the window ends, possibly inside a value.
+ * - ARRAY_END: the array was read up to its closing bracket.
+ * - SEPARATOR_MISSING: the window ends in long white space between a processed value and the comma or bracket after it.
  */
-function takeValues(
+function processValues(
   cursor: JsonCursor,
   pass: JsonPass,
   isArray: boolean,
@@ -99,13 +102,13 @@ function takeValues(
     if (valueEnd === NEEDS_MORE) return NEEDS_MORE
     const separator = isArray ? skipSpace(bytes, valueEnd, end) : valueEnd
     const isSeparatorMissing = isArray && separator === end
-    // Reads more until the separator is in the window, too, unless white space after the value makes the window too
-    // long.
+    // Usually the value is processed together with its separator, so the caller reads more. It is processed without
+    // the separator only if white space after the value makes the window too long.
     if (isSeparatorMissing && !isTooLong(cursor)) return NEEDS_MORE
-    const findLine = () => window.place(from).line
+    const findLine = () => window.locate(from).line
     if (valueEnd - from > cursor.recordBytes) {
       pass.reject(window, from, valueEnd, findLine(), `is longer than ${formatBytes(cursor.recordBytes)}`)
-    } else if (isObject) pass.take(window, from, valueEnd, findLine)
+    } else if (isObject) pass.processObject(window, from, valueEnd, findLine)
     else if (pass.rows === 0) throw notObjectsProblem(cursor, findLine())
     else pass.reject(window, from, valueEnd, findLine(), 'is not a JSON object')
     window.from = valueEnd
@@ -149,26 +152,26 @@ const LF = 10
 export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes: number): Promise<void> {
   let line = 1
   do {
-    line = takeCompleteLines(window, pass, line, recordBytes)
+    line = processCompleteLines(window, pass, line, recordBytes)
     if (window.end - window.from > recordBytes) await rejectLongLine(window, pass, line++, recordBytes)
   } while (await window.grow())
-  if (window.from < window.end) takeLine(window, pass, window.from, window.end, line, recordBytes)
+  if (window.from < window.end) processLine(window, pass, window.from, window.end, line, recordBytes)
 }
 
 /** Processes all lines of the window that have a line end. Returns the number of the line after them. */
-function takeCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number, recordBytes: number): number {
+function processCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number, recordBytes: number): number {
   const bytes = window.bytes.subarray(0, window.end)
   for (let line = firstLine; ; line++) {
-    line += pass.takeRegularLines(window, recordBytes)
+    line += pass.processRegularLines(window, recordBytes)
     const end = bytes.indexOf(LF, window.from)
     if (end < 0) return line
-    takeLine(window, pass, window.from, end, line, recordBytes)
+    processLine(window, pass, window.from, end, line, recordBytes)
     window.from = end + 1
   }
 }
 
 /** Processes one line. Skips a blank line. Rejects a line that is too long or is not exactly one JSON object. */
-function takeLine(
+function processLine(
   window: ByteWindow,
   pass: JsonPass,
   from: number,
@@ -189,7 +192,7 @@ function takeLine(
     return reject(`${jsonScanner.fault} (byte ${jsonScanner.faultAt - from + 1} of the line)`)
   if (skipSpace(bytes, objectEnd, end) < end)
     return reject(`the line has more text after the object (byte ${objectEnd - from + 1} of the line)`)
-  pass.take(window, from, end, () => line)
+  pass.processObject(window, from, end, () => line)
 }
 
 /** Rejects the line at the window's start, which is too long for memory, and skips it. */

@@ -10,8 +10,9 @@ import { findKeyIndexes, hasKey, type KeyRowsJob, type RowKey, type RowPosition 
 const maxNamedRows = 5
 
 /**
- * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …` for
- * a file without lines. Returns undefined if it does not find them, or only one row with values that several rows have.
+ * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …`
+ * for a file without lines. `key.rows` is the number of these rows, if it is known. Returns undefined if it does not
+ * find them. Also returns undefined if it finds only one row for `key.values`, because the warehouse has found several.
  */
 export async function describeKeyRows(
   upload: Omit<UploadToOpen, 'options'>,
@@ -84,8 +85,9 @@ const silentReporter: ReadReporter = {
 }
 
 /**
- * Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. Returns undefined without
- * numbers, or for only one row with values that several rows have.
+ * Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. `rows` is the number of all
+ * rows with the key, if it is known. Returns undefined without numbers, or if `values` are set, which several rows
+ * have, and only one number was found.
  */
 function formatPositions(
   noun: string,

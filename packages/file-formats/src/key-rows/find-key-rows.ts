@@ -67,9 +67,8 @@ export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): P
 }
 
 /**
-/**
- * Returns the positions of the key's columns, which are found by their names or, failing that, by their labels. A missing
- * column has the position -1.
+ * Returns the positions of the key's columns, which are found by their names or, failing that, by their labels. A
+ * missing column has the position -1.
  */
 export const findKeyIndexes = (columns: readonly Pick<Column, 'name' | 'label'>[], { keys }: RowKey): number[] =>
   keys.map((key) => {
@@ -78,8 +77,8 @@ export const findKeyIndexes = (columns: readonly Pick<Column, 'name' | 'label'>[
   })
 
 /**
- * Returns whether a row has the key. `cells` are its values in the columns of the key, and `texts` are the same values as
- * the file prints them. A cell is undefined if its value could not be read.
+ * Returns whether a row has the key. `cells` are its values in the columns of the key, and `texts` are the same values
+ * as the file prints them. A cell is undefined if its value could not be read.
  */
 export function hasKey(
   cells: readonly (PreviewCell | undefined)[],

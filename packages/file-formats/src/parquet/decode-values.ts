@@ -36,7 +36,8 @@ const maxPooledBytes = 64 * 1024
 const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /**
- * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its values may become much longer than the body. Throws for invalid bytes.
+ * Decodes the body of a page, at most `maxValues` values. `maxOutputBytes` limits the output of DELTA_BYTE_ARRAY; its
+ * values may become much longer than the body. Throws for invalid bytes.
  */
 export function decodeValues(
   body: Uint8Array,
@@ -152,29 +153,33 @@ function decodeDeltaByteArrays(body: Uint8Array, maxValues: number, maxOutputByt
   const starts = new Uint32Array(count)
   let outputBytes = 0
   for (let i = 0; i < count; i++) {
-    const sharedLength = prefixes.values[i]!
+    const prefixLength = prefixes.values[i]!
     const suffixLength = suffixes.values[i]!
-    if (sharedLength < 0 || suffixLength < 0 || sharedLength > (i === 0 ? 0 : lengths[i - 1]!))
+    if (prefixLength < 0 || suffixLength < 0 || prefixLength > (i === 0 ? 0 : lengths[i - 1]!))
       throw new RangeError('a prefix without end')
     starts[i] = outputBytes
-    lengths[i] = sharedLength + suffixLength
-    outputBytes += sharedLength + suffixLength
+    lengths[i] = prefixLength + suffixLength
+    outputBytes += prefixLength + suffixLength
     if (outputBytes > maxOutputBytes) throw new RangeError(`values grow beyond ${maxOutputBytes} bytes`)
   }
   const bytes = new Uint8Array(outputBytes)
+  // `suffixes.end` is counted from the end of the prefix lengths.
   let suffixPosition = prefixes.end + suffixes.end
   for (let i = 0; i < count; i++) {
-    const sharedLength = prefixes.values[i]!
+    const prefixLength = prefixes.values[i]!
     const suffixLength = suffixes.values[i]!
     if (suffixPosition + suffixLength > body.length) throw new RangeError('a value ends outside its page')
-    if (sharedLength > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + sharedLength)
-    bytes.set(body.subarray(suffixPosition, suffixPosition + suffixLength), starts[i]! + sharedLength)
+    if (prefixLength > 0) bytes.copyWithin(starts[i]!, starts[i - 1]!, starts[i - 1]! + prefixLength)
+    bytes.set(body.subarray(suffixPosition, suffixPosition + suffixLength), starts[i]! + prefixLength)
     suffixPosition += suffixLength
   }
   return { count, bytes, starts, lengths }
 }
 
-/** Decodes the DELTA_BINARY_PACKED integers at the start of a body. Returns them and the position where they end. */
+/**
+ * Decodes the DELTA_BINARY_PACKED integers at the start of a body, at most `maxValues`, into the array that `allocate`
+ * returns. Returns them and the position in the body where they end. Throws RangeError if the page is damaged.
+ */
 function decodeDeltas<T extends Int32Array | BigInt64Array>(
   body: Uint8Array,
   maxValues: number,
@@ -190,6 +195,7 @@ function decodeDeltas<T extends Int32Array | BigInt64Array>(
   if (blockSize > 1 << 20) throw new RangeError(`blocks of ${blockSize}`)
   const values = allocate(count)
   if (count > 0) {
+    // `deltaBinaryUnpack` reads the header again.
     reader.offset = 0
     deltaBinaryUnpack(reader, count, values)
   } else {

@@ -207,12 +207,13 @@ function createDecimalBytesFill({ physical, width }: LeafType, maxDigits: number
       if (valueIndex < 0) continue
       const start = variableLengthValues ? variableLengthValues.starts[valueIndex]! : valueIndex * width
       const end = start + (variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width)
-      // -1 or 0: the bits that a wider two's complement integer repeats before its number.
+      // -1 for a negative integer, otherwise 0. A wide two's complement integer repeats these bits before its number.
       const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
       let firstSignificantByte = start
       while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
       const significantBytes = end - firstSignificantByte
       const signOfLast8Bytes = bytes[firstSignificantByte]! >= 0x80 ? -1 : 0
+      // Eight bytes only fit 64 bits if their highest bit is the sign. Otherwise, the sign needs a further bit.
       const fits64Bits = significantBytes < 8 || (significantBytes === 8 && signOfLast8Bytes === sign)
       let low = sign
       let high = sign
@@ -348,7 +349,10 @@ function formatInterval(view: DataView, position: number): string {
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }
 
-/** 64-bit integers as two halves each, which can be read without allocating a bigint. */
+/**
+ * 64-bit integers, one for each row: the lower 32 bits in `low`, and the upper 32 bits in `high`. Unlike bigints, these
+ * can be read and written without creating objects.
+ */
 interface Int64Halves {
   low: Int32Array
   high: Int32Array
@@ -391,7 +395,8 @@ function storeBigint(halves: Int64Halves, row: number, value: bigint): boolean {
  */
 function storeTimestamp(halves: Int64Halves, row: number, low: number, high: number, unitsPerSecond: number): boolean {
   if (unitsPerSecond === 1_000_000_000) {
-    // Computes (high × 2^32 + low) / 1000, rounded down, with numbers that stay exact.
+    // Computes (high × 2^32 + low) / 1000, rounded down, with numbers that stay exact. PostgreSQL's calendar includes
+    // all 64-bit nanoseconds, which are the years 1677 to 2262.
     const quotient = Math.floor(high / 1000)
     halves.high[row] = quotient
     halves.low[row] = Math.floor(((high - quotient * 1000) * twoPow32 + (low >>> 0)) / 1000)

@@ -150,8 +150,8 @@ export class LeafReader implements ConversionReporter {
   }
 
   /**
-   * Determines the index of each entry's value in `#values`, or -1 for a null. `count` entries have `presentCount`
-   * values.
+   * Determines the index of each entry's value in `#values`, or -1 for a null. Of the `count` entries, `presentCount`
+   * have a value.
    */
   #findValueIndexes(count: number, presentCount: number): void {
     const valueIndexes = this.#valueIndexes
@@ -165,7 +165,7 @@ export class LeafReader implements ConversionReporter {
         if (unsignedIndex >= valueCount) throw new RangeError('a value is not in the dictionary')
       }
       // The indexes are at the start of the array. Moves each to its entry, from the last to the first, so that none is
-      // overwritten before it is moved.
+      // overwritten before it is moved. Once `from` reaches `i`, no nulls are left, and the other indexes are in place.
       for (let i = count - 1, from = presentCount - 1; i >= 0 && from < i; i--)
         valueIndexes[i] = nulls[i] ? -1 : valueIndexes[from--]!
       return

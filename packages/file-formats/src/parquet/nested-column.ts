@@ -93,14 +93,14 @@ export class NestedColumn {
     for (const [leaf, cursor] of this.#cursors) cursor.open(chunks[leaf.index]!)
   }
 
-  /** Assembles the next rows into the vector. */
-  fill(rows: number): void {
+  /** Assembles the next `rowCount` rows into the vector. */
+  fill(rowCount: number): void {
     const { nulls, starts, lengths } = this.vector
     const texts: Buffer[] = []
     let totalBytes = 0
     this.faults.clear()
     this.#budget.release(this.vector.data.length)
-    for (let row = 0; row < rows; row++) {
+    for (let row = 0; row < rowCount; row++) {
       const text = Buffer.from(this.#assembleRow(row))
       this.#budget.reserve(text.length)
       nulls[row] = text.length === 4 && text.toString('latin1') === 'null' ? 1 : 0
@@ -157,6 +157,7 @@ export class NestedColumn {
     return this.#assemblePresent(node)
   }
 
+  /** Returns the next value of a node as JSON. The value must be present. For a repeated node, returns one element. */
   #assemblePresent(node: SchemaNode): string {
     switch (node.shape) {
       case 'leaf':
@@ -180,7 +181,10 @@ export class NestedColumn {
     return `[${this.#assembleElements(repeated, assembleElement).join(',')}]`
   }
 
-  /** Calls `assembleElement` for each element of a repeated node. */
+  /**
+   * Calls `assembleElement` for each element of a repeated node, and returns the results. An entry continues the list
+   * if its repetition level is that of the node. A lower level starts another list or row.
+   */
   #assembleElements<T>(repeated: SchemaNode, assembleElement: () => T): T[] {
     if (this.#isAbsent(repeated)) {
       this.#skipAbsent(repeated)
@@ -227,11 +231,15 @@ export class NestedColumn {
     return formatJson(reader.vector, position)
   }
 
+  /**
+   * True if the next value of a node is absent: the node or one above it is null, or the list is empty. The definition
+   * level of an entry says how many optional and repeated nodes above its value are present.
+   */
   #isAbsent(node: SchemaNode): boolean {
     return this.#firstCursor(node).definitionLevel() < node.definitionLevel
   }
 
-  /** Skips the entry that each leaf below an absent node has in its place. */
+  /** Skips an absent value of a node: in each leaf column below the node, one entry without a value stands for it. */
   #skipAbsent(node: SchemaNode): void {
     for (const leaf of node.leaves) {
       const cursor = this.#cursors.get(leaf)!
@@ -240,6 +248,7 @@ export class NestedColumn {
     }
   }
 
+  /** Returns the cursor of the first leaf below a node. The levels of its current entry also apply to the node. */
   #firstCursor(node: SchemaNode): LeafCursor {
     return this.#cursors.get(node.leaves[0]!)!
   }

@@ -19,8 +19,8 @@ interface ColumnReader {
   open(chunks: readonly ColumnMetaData[]): void
   /** Returns the maximum rows that the next `fill` can read. */
   available(): number
-  /** Reads the next rows into `vector` and `faults`. */
-  fill(rows: number): void
+  /** Reads the next `rowCount` rows into `vector` and `faults`. */
+  fill(rowCount: number): void
   /** Throws FileProblem if the row group has more values. */
   assertEnded(): void
 }
@@ -99,6 +99,7 @@ export class RowGroups {
     }
   }
 
+  /** Starts reading the column chunks of a row group. */
   #openGroup(group: RowGroup, index: number): void {
     const chunks = listChunks(group, index)
     const leafReaders = this.#columns.flatMap(({ readers }) => readers)
@@ -141,7 +142,7 @@ function createFlatColumnReader(reader: LeafReader): ColumnReader {
     readers: [reader],
     open: (chunks) => reader.open(chunks[reader.leaf.index]!),
     available: () => reader.available(),
-    fill: (rows) => reader.fill(rows),
+    fill: (rowCount) => reader.fill(rowCount),
     assertEnded() {
       if (reader.available() === 0) return
       throw damagedFileProblem(`column "${reader.leaf.path}"`, new RangeError('there are more values than rows'))
@@ -156,7 +157,7 @@ function createNestedColumnReader(column: NestedColumn): ColumnReader {
     readers: column.readers,
     open: (chunks) => column.open(chunks),
     available: () => Infinity,
-    fill: (rows) => column.fill(rows),
+    fill: (rowCount) => column.fill(rowCount),
     assertEnded: () => column.assertEnded(),
   }
 }

@@ -1,10 +1,10 @@
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
 import {
   toUniqueIdentifiers,
-  likelyRejected,
+  describeProbableFailure,
   type RejectedRow,
   type StoredType,
-  tooManyRejected,
+  describeTooManyRejected,
 } from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
@@ -91,10 +91,10 @@ function describeRejections(
     ...(firstRejected && { first: `line ${firstRejected.line}: ${firstRejected.reason}` }),
   }
   if (isSampleComplete) {
-    const sentence = tooManyRejected(sample.rows - sample.rejected, rejections)
+    const sentence = describeTooManyRejected(sample.rows - sample.rejected, rejections)
     return sentence === undefined ? {} : { tooManyRejected: sentence }
   }
-  const sentence = likelyRejected(sample.rows + opened.rejected, rejections)
+  const sentence = describeProbableFailure(sample.rows + opened.rejected, rejections)
   return sentence === undefined ? {} : { likelyRejected: sentence }
 }
 

@@ -2,7 +2,7 @@ import type { ColumnOptions } from '../delimited/dialect/delimited-options.ts'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { type RejectedRow, SourceProblem } from '@sluice/row-stream'
 import type { FoundSheet, ConvertedFile } from '../format/conversion-job.ts'
-import { unreadSheets } from '../excel/choose-sheet.ts'
+import { describeUnreadSheets } from '../excel/choose-sheet.ts'
 import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/upload-limits.ts'
 import { convertInThread } from './convert-upload-in-thread.ts'
@@ -117,7 +117,8 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
 }
 
 /**
- * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the conversion.
+ * Converts an upload to a temporary file, and opens that. Throws SourceProblem, also if the upload changes during the
+ * conversion.
  */
 async function openConverted(
   upload: UploadToOpen,
@@ -179,7 +180,7 @@ function createOpenedUpload(
   close: () => void,
 ): OpenedUpload {
   const columns = addDeclared(options.columns ?? [], dialect?.columns ?? [])
-  const unreadWarning = sheets && unreadSheets(sheets, options, name)
+  const unreadWarning = sheets && describeUnreadSheets(sheets, options, name)
   return {
     format,
     file: { fd: spool, size, name },
@@ -202,6 +203,7 @@ function openFile(path: string, name: string): number {
     const fd = openSync(path, 'r')
     if (fstatSync(fd).isFile()) return fd
     closeSync(fd)
+    // The code lets the catch block below report the reason, as for an error of the operating system.
     throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''

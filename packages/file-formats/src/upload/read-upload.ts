@@ -8,7 +8,7 @@ import {
   type ReadReporter,
   type RowStream,
   SourceProblem,
-  tooManyRejected,
+  describeTooManyRejected,
 } from '@sluice/row-stream'
 import { splitProgress } from './split-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
@@ -31,7 +31,7 @@ export async function* readUpload(
   report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   const uploadToOpen = { ...upload, options, expectedFormat: 'DELIMITED' as const, onProgress }
   using opened = await openUpload(uploadToOpen, signal).catch((error: unknown) => {
     const isEmptyList = error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
@@ -39,7 +39,7 @@ export async function* readUpload(
     throw error
   })
   if (!opened) return yield emptyRowStream('', columnsBefore)
-  yield* readOpened(opened, options, { ...report, progress: onSecondProgress(opened.file.size) }, signal)
+  yield* readOpened(opened, options, { ...report, progress: createSecondReporter(opened.file.size) }, signal)
 }
 
 /** Reads an upload that is already open. Progress is in bytes of the opened file. */
@@ -74,7 +74,7 @@ export async function* readOpened(
   await reportRejects()
   // If the conversion has rejected too many rows, the load fails before the converted rows are read.
   const rejections = { count: opened.rejected, first: firstRejection }
-  const tooMany = opened.written === undefined ? undefined : tooManyRejected(opened.written, rejections)
+  const tooMany = opened.written === undefined ? undefined : describeTooManyRejected(opened.written, rejections)
   if (tooMany !== undefined) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const config = {
     ...options,
@@ -101,11 +101,11 @@ export async function* readParquetUpload(
 ): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload
   if (!isPackedFile(path)) return yield* parquetSource.read({ path, fileName }, report, signal)
-  const { first: onProgress, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   using opened = await openUpload({ ...upload, expectedFormat: 'PARQUET', onProgress }, signal)
   const { fd, size } = opened.file
   report.log('INFO', 'LOW', opened.formatSentence)
-  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: onSecondProgress(size) }, signal)
+  yield* parquetSource.read({ path: fd, fileName }, { ...report, progress: createSecondReporter(size) }, signal)
 }
 
 /** True if the file is gzip or ZIP. False for a file that cannot be opened; the reader then reports the error. */

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
-import { fitsGiven } from './reference-given-types.ts'
+import { fitsDeclaredType } from './reference-declared-types.ts'
 import {
   countLines,
   isBlank,
@@ -13,8 +13,8 @@ import { referenceType } from './reference-type-detection.ts'
 export type Cell = string | null
 
 /**
- * The same dialect read the expected and obvious way, to hold the fast reader against: one string of one character per byte,
- * regular expressions for the grammar and for the types, everything in memory.
+ * The same dialect read the expected and obvious way, to hold the fast reader against: one string of one character per
+ * byte, regular expressions for the grammar and for the types, everything in memory.
  */
 export interface ReferenceResult {
   /** Byte and line at which the rows begin, and the labels of the columns. */
@@ -59,7 +59,9 @@ export function readByReference(
   const refused = ({ fields }: ReferenceRecord) =>
     fields
       .slice(0, width)
-      .some((field, column) => given[column] && !isNull(field) && !fitsGiven(decode(field), given[column], decimal))
+      .some(
+        (field, column) => given[column] && !isNull(field) && !fitsDeclaredType(decode(field), given[column], decimal),
+      )
   const reasons = data.map(
     (record) =>
       whyBad(record) ?? (!fits(record) ? ragged : refused(record) ? /^".*" is not a valid [A-Z_0-9]+$/s : undefined),

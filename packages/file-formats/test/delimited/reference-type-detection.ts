@@ -1,4 +1,4 @@
-/** The narrowest type that keeps every value, by its description: README.md. */
+/** Returns the narrowest type that keeps every value, according to the description in README.md. */
 export function referenceType(values: string[], decimal: '.' | ','): string {
   const all = (test: (value: string) => boolean) => values.every(test)
   const is = (pattern: RegExp) => all((value) => pattern.test(value))
@@ -15,7 +15,7 @@ export function referenceType(values: string[], decimal: '.' | ','): string {
   return referenceNumberType(decimal === ',' ? values.map((value) => value.replace(',', '.')) : values)
 }
 
-/** How days are written, with names for what stands where. */
+/** The date formats, with named groups for year, month and day. */
 const days: Record<string, RegExp> = {
   'YYYY-MM-DD': /^(?<y>\d{4})-(?<m>\d\d)-(?<d>\d\d)/,
   'YYYY/MM/DD': /^(?<y>\d{4})\/(?<m>\d\d)\/(?<d>\d\d)/,
@@ -27,7 +27,7 @@ const days: Record<string, RegExp> = {
 }
 const time = /^[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(?<zone>Z|[+-](0\d|1[0-5])(:?[0-5]\d)?)?$/
 
-/** What a value is when its days are written so. */
+/** Returns the kind of a value if its date has this format, otherwise undefined. */
 export function timeOf(value: string, format: string): 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ' | undefined {
   const pattern = format === 'YYYYMMDD' ? /^(?<y>\d{4})(?<m>\d\d)(?<d>\d\d)/ : days[format]!
   const day = pattern.exec(value)

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DelimitedOptions as Dialect } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { bytes, comma, readGiven } from './read-given-types.ts'
+import { bytes, comma, createFileReader } from './read-user-file.ts'
 import { readInPlace } from './read-whole.ts'
 
-const { outcome, read } = readGiven()
+const { outcome, read } = createFileReader()
 
 describe('a delimited file', () => {
   it.each<[string, string | Uint8Array, Dialect?]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { bytes, comma, readGiven } from './read-given-types.ts'
+import { bytes, comma, createFileReader } from './read-user-file.ts'
 
-const { read } = readGiven()
+const { read } = createFileReader()
 
 describe('a rejected row', () => {
   it.each<[string, string | Uint8Array, { line: number; column?: string; reason: string; raw: string }[], number]>([

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
-import { comma, readGiven } from './read-given-types.ts'
+import { comma, createFileReader } from './read-user-file.ts'
 import type { Cell } from './read-whole.ts'
 
-const { read } = readGiven()
+const { read } = createFileReader()
 
 describe('the delimited reader', () => {
   it.each<[string, string | Uint8Array, Cell[][]]>([

@@ -45,8 +45,8 @@ export const convertDate = (date: Date, moment: TimestampParts): void => {
 }
 
 /**
- * Writes microseconds since 2000-01-01 as eight bytes. From the year 2285 on they exceed 2^53, so the two halves are
- * computed separately.
+ * Writes a timestamp as microseconds since 2000-01-01, in eight bytes. From the year 2285 on they exceed 2^53, up to
+ * which numbers are exact, so the upper and the lower 32 bits are computed separately.
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const totalSeconds = days * secondsOfDay + seconds

@@ -21,7 +21,10 @@ export interface BooleanVector extends NullableVector {
   bits: Uint8Array
 }
 
-/** 64-bit integers (two's complement) in two halves. Arithmetic on halves creates no objects, unlike bigints. */
+/**
+ * 64-bit integers (two's complement), one for each row: the lower 32 bits in `low`, and the upper 32 bits in `high`.
+ * Unlike bigints, arithmetic on these creates no objects.
+ */
 export interface IntegerVector extends NullableVector {
   kind: 'integer'
   low: Int32Array
@@ -33,7 +36,10 @@ export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** The integers that do not fit into 64 bits, by row. For such a row, the halves do not count. Absent if all fit. */
+  /**
+   * The integers that do not fit into 64 bits, by row. For such a row, `low` and `high` do not count. Absent if all
+   * fit.
+   */
   big?: Map<number, bigint>
   scale: number
 }
@@ -53,7 +59,7 @@ export interface DateVector extends NullableVector {
   days: Int32Array
 }
 
-/** Microseconds since 1970-01-01 in two halves: of local time, or in UTC with `timestamptz`. */
+/** Microseconds since 1970-01-01 as in IntegerVector: of local time, or in UTC with `timestamptz`. */
 export interface TimestampVector extends NullableVector {
   kind: 'timestamp' | 'timestamptz'
   low: Int32Array
@@ -72,10 +78,14 @@ export type VectorKind = ColumnVector['kind']
 
 const twoPow32 = 2 ** 32
 
-/** Returns the 64-bit integer that two halves represent: as a number, or as a bigint if a number would round it. */
+/**
+ * Returns the 64-bit integer with these lower and upper 32 bits: as a number, or as a bigint if a number would round
+ * it.
+ */
 export function integerOfHalves(low: number, high: number): number | bigint {
-  // The upper half of 2^53 has 21 bits.
-  if (high >= -0x200000 && high < 0x200000) return high * twoPow32 + (low >>> 0)
+  // Numbers are exact up to 2^53. The upper 32 bits are then below 2^21.
+  const isExactNumber = high >= -(2 ** 21) && high < 2 ** 21
+  if (isExactNumber) return high * twoPow32 + (low >>> 0)
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
 
@@ -85,29 +95,35 @@ export function unscaledInteger(vector: DecimalVector, row: number): number | bi
 }
 
 /**
- * Creates a vector for `rows` rows and allocates all its arrays, except `data` of a bytes vector, which the caller
+ * Creates a vector for `rowCount` rows and allocates all its arrays, except `data` of a bytes vector, which the caller
  * sets.
  */
-export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
-  const nulls = new Uint8Array(rows)
-  const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })
+export function emptyVector(kind: VectorKind, rowCount: number, scale = 0): ColumnVector {
+  const nulls = new Uint8Array(rowCount)
+  const halves = () => ({ low: new Int32Array(rowCount), high: new Int32Array(rowCount) })
   switch (kind) {
     case 'boolean':
-      return { kind, nulls, bits: new Uint8Array(rows) }
+      return { kind, nulls, bits: new Uint8Array(rowCount) }
     case 'integer':
       return { kind, nulls, ...halves() }
     case 'decimal':
       return { kind, nulls, ...halves(), scale }
     case 'float':
     case 'double':
-      return { kind, nulls, values: new Float64Array(rows) }
+      return { kind, nulls, values: new Float64Array(rowCount) }
     case 'date':
-      return { kind, nulls, days: new Int32Array(rows) }
+      return { kind, nulls, days: new Int32Array(rowCount) }
     case 'timestamp':
     case 'timestamptz':
       return { kind, nulls, ...halves() }
     case 'text':
     case 'json':
-      return { kind, nulls, data: new Uint8Array(0), starts: new Uint32Array(rows), lengths: new Uint32Array(rows) }
+      return {
+        kind,
+        nulls,
+        data: new Uint8Array(0),
+        starts: new Uint32Array(rowCount),
+        lengths: new Uint32Array(rowCount),
+      }
   }
 }

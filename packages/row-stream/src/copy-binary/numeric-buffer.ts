@@ -1,15 +1,17 @@
 const numericBase = 10_000
-const negativeSign = 0x4000
+/** The sign field of a negative numeric. */
+export const negativeSign = 0x4000
 const notANumber = 0xc000
 const positiveInfinity = 0xd000
 const negativeInfinity = 0xf000
-const numericHeaderBytes = 8
+/** The bytes before the groups of a binary numeric: number of groups, weight, sign, number of decimal places. */
+export const numericHeaderBytes = 8
 /** Up to this scale, a fraction that is padded to groups of four digits is an exact JavaScript number. */
 const exactScale = 12
 
 /**
  * A buffer with PostgreSQL's binary numerics, one after the other: int16 digit count, weight, sign and scale, then
- * base-10,000 digits.
+ * the digits of base 10,000 (groups of four decimal digits). The weight is the power of 10,000 of the first group.
  */
 export class NumericBuffer {
   bytes = Buffer.alloc(16 * 1024)
@@ -76,6 +78,7 @@ export class NumericBuffer {
     let position = start + numericHeaderBytes
     for (let from = 0; from < alignedDigits.length; from += 4) {
       const group = Number(alignedDigits.slice(from, from + 4))
+      // Leading zeros are not written; they only change the weight.
       if (position === start + numericHeaderBytes && group === 0) {
         weight--
         continue

@@ -1,8 +1,14 @@
+import { negativeSign, numericHeaderBytes } from './numeric-buffer.ts'
+
 /** The maximum digits before and after the decimal point in PostgreSQL's numeric. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
 const point = 0x2e
+const minusByte = 0x2d
+const plusByte = 0x2b
+
+/** The sign fields of values that are not finite. */
 const nonFiniteSigns: Record<string, number> = {
   nan: 0xc000,
   infinity: 0xd000,
@@ -42,8 +48,8 @@ export class NumericText {
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#nonFiniteSign = 0
     let position = from
-    this.#isNegative = source[position] === 0x2d
-    if (this.#isNegative || source[position] === 0x2b) position++
+    this.#isNegative = source[position] === minusByte
+    if (this.#isNegative || source[position] === plusByte) position++
     const firstDigit = position
     while (position < to && source[position] === zero) position++
     this.#integerStart = position
@@ -69,7 +75,7 @@ export class NumericText {
 
   /** The maximum number of bytes that `write` needs. */
   get maxByteLength(): number {
-    return 16 + ((this.integerDigits + this.fractionDigits) >> 1)
+    return 2 * numericHeaderBytes + ((this.integerDigits + this.fractionDigits) >> 1)
   }
 
   /** Writes the value without its length prefix. Returns the number of bytes. */
@@ -78,11 +84,12 @@ export class NumericText {
       view.setInt32(start, 0)
       view.setUint16(start + 4, this.#nonFiniteSign)
       view.setUint16(start + 6, 0)
-      return 8
+      return numericHeaderBytes
     }
     const source = this.#bytes
     let weight = Math.ceil(this.integerDigits / 4) - 1
-    let position = start + 8
+    const groupsStart = start + numericHeaderBytes
+    let position = groupsStart
     let afterLastNonZero = position
     let digitPosition = this.#integerStart
     for (let digitsLeft = this.integerDigits; digitsLeft > 0; ) {
@@ -99,7 +106,8 @@ export class NumericText {
       let group = 0
       for (let index = 0; index < 4; index++)
         group = group * 10 + (index < digitsLeft ? source[digitPosition++]! - zero : 0)
-      if (group === 0 && position === start + 8) {
+      // Leading zeros are not written; they only change the weight.
+      if (group === 0 && position === groupsStart) {
         weight--
         continue
       }
@@ -107,14 +115,18 @@ export class NumericText {
       position += 2
       if (group !== 0) afterLastNonZero = position
     }
-    const groups = (afterLastNonZero - start - 8) >> 1
+    const groups = (afterLastNonZero - groupsStart) >> 1
     view.setInt16(start, groups)
     view.setInt16(start + 2, groups === 0 ? 0 : weight)
-    view.setUint16(start + 4, this.#isNegative && groups > 0 ? 0x4000 : 0)
+    view.setUint16(start + 4, this.#isNegative && groups > 0 ? negativeSign : 0)
     view.setInt16(start + 6, this.fractionDigits)
     return afterLastNonZero - start
   }
 
+  /**
+   * Reads NaN, an infinity, or a number with an exponent. Returns false for any other text, and if the number is too
+   * long.
+   */
   #readUnusual(source: Uint8Array, from: number, to: number): boolean {
     if (to - from > maxNumericDigits.before) return false
     const text = Buffer.from(source.buffer, source.byteOffset + from, to - from)

@@ -75,10 +75,11 @@ type WriterFactory = (column: StoredType, nulled: NulledCounts) => WriteValue
 const makeTextWriter = (characters?: number): WriterFactory => {
   if (characters === undefined) return () => writeAnyText
   return () => (value, out) => {
-    const written = toText(value)
-    if (written.length > characters && [...written].length > characters)
-      throw new UnstorableValue(`is longer than ${characters} characters`)
-    out.writeText(written)
+    const text = toText(value)
+    // A character has one or two code units, so a text with few code units need not be split into characters.
+    const isTooLong = text.length > characters && [...text].length > characters
+    if (isTooLong) throw new UnstorableValue(`is longer than ${characters} characters`)
+    out.writeText(text)
   }
 }
 

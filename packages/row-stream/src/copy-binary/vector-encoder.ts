@@ -92,8 +92,11 @@ export class TupleEncoder {
     return sizes
   }
 
-  /** Returns the memory of the current chunk, or opens a chunk with at least `minBytes` bytes. */
-  #openTarget(minBytes: number, rows: number): TupleTarget {
+  /**
+   * Returns the memory of the current chunk, or opens a chunk with at least `minBytes` bytes. It has cursors for rows
+   * up to the index `rowEnd`.
+   */
+  #openTarget(minBytes: number, rowEnd: number): TupleTarget {
     if (!this.#memory) {
       const bytes = this.#sink.open(minBytes)
       this.#memory = bytes
@@ -103,7 +106,7 @@ export class TupleEncoder {
         cursors: this.#target?.cursors ?? new Int32Array(0),
       }
     }
-    if (this.#target!.cursors.length < rows) this.#target!.cursors = new Int32Array(rows)
+    if (this.#target!.cursors.length < rowEnd) this.#target!.cursors = new Int32Array(rowEnd)
     return this.#target!
   }
 }

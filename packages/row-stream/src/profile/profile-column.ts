@@ -69,7 +69,8 @@ export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'colu
   const notFiniteCount = state.negativeInfinity + state.infinity + state.notANumber
   const hasHistogram = encoding !== 'TEXT' && encoding !== 'BOOLEAN'
   const range = hasHistogram ? finiteRange(state, scaledColumn) : undefined
-  const histogram = range && createHistogram(range, values, nonNullCount - notFiniteCount, scaledColumn)
+  const finiteCount = nonNullCount - notFiniteCount
+  const histogram = range && createHistogram(range, values, finiteCount, scaledColumn)
   return {
     nulls: state.nulls,
     ...countDistinct(scaledColumn, state, isExact ? values : undefined),
@@ -211,26 +212,34 @@ type IntegerRange = { min: bigint; max: bigint }
 type FloatRange = { min: number; max: number }
 
 /**
- * Returns the histogram of `rows` finite values. `values` contains all or some of them, and determines the proportions.
- * Returns undefined without values.
+ * Returns the histogram of a column's finite values in `range`. The values can be a sample: their counts per bucket are
+ * scaled so that their sum is `finiteCount`, the number of finite values of the column. Returns undefined if no value
+ * is finite.
  */
 function createHistogram(
   range: ValueRange,
   { counts, numbers }: ColumnValues,
-  rows: number,
-  measured: MeasuredColumn,
+  finiteCount: number,
+  column: MeasuredColumn,
 ): Histogram | undefined {
-  const hasIntegerRange = typeof range.min === 'bigint'
-  const bounds = hasIntegerRange ? integerBounds(range as IntegerRange) : floatBounds(range as FloatRange)
-  const starts = bounds.slice(0, -1).map(Number)
-  const bucketCounts = starts.map(() => 0)
-  for (const [index, number] of numbers.entries())
-    if (!Number.isNaN(number)) bucketCounts[findBucket(starts, number)]! += counts[index]!
-  const scaledCounts = scaleCounts(bucketCounts, rows)
-  return scaledCounts && { bounds: bounds.map((bound) => formatBound(bound, measured)), rows: scaledCounts }
+  const bounds = bucketBounds(range)
+  const bucketStarts = bounds.slice(0, -1).map(Number)
+  const bucketCounts = bucketStarts.map(() => 0)
+  for (const [valueIndex, number] of numbers.entries()) {
+    const isFinite = !Number.isNaN(number)
+    if (isFinite) bucketCounts[findBucket(bucketStarts, number)]! += counts[valueIndex]!
+  }
+  const scaledCounts = scaleCounts(bucketCounts, finiteCount)
+  return scaledCounts && { bounds: bounds.map((bound) => formatBound(bound, column)), rows: scaledCounts }
 }
 
-/** Returns the bounds of buckets of integers. A range of few integers has one bucket per integer. */
+/** Returns the bounds of all buckets, in ascending order: one more than the number of buckets. */
+function bucketBounds(range: ValueRange): bigint[] | number[] {
+  const isIntegerRange = typeof range.min === 'bigint'
+  return isIntegerRange ? integerBounds(range as IntegerRange) : floatBounds(range as FloatRange)
+}
+
+/** Returns the bounds of at most 20 buckets of integers. A range of fewer integers has one bucket for each integer. */
 function integerBounds({ min, max }: IntegerRange): bigint[] {
   const size = max - min + 1n
   const bucketCount = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)
@@ -238,7 +247,7 @@ function integerBounds({ min, max }: IntegerRange): bigint[] {
   return [...starts, max]
 }
 
-/** Returns the bounds of buckets of floats. */
+/** Returns the bounds of at most 20 buckets of floats. A range of one value has one bucket. */
 function floatBounds({ min, max }: FloatRange): number[] {
   if (min === max) return [min, max]
   // The difference of maximum and minimum can overflow, so each is multiplied separately.
@@ -250,12 +259,12 @@ function floatBounds({ min, max }: FloatRange): number[] {
   return [min, ...new Set(innerBounds.filter((bound) => bound > min && bound < max)), max]
 }
 
-/** Returns the index of the last bucket that starts at or before a number. */
-function findBucket(starts: readonly number[], number: number): number {
-  let [low, high] = [0, starts.length - 1]
+/** Returns the index of the last bucket that starts at or before a number, or 0 if none does. */
+function findBucket(bucketStarts: readonly number[], number: number): number {
+  let [low, high] = [0, bucketStarts.length - 1]
   while (low < high) {
     const middle = (low + high + 1) >> 1
-    if (starts[middle]! <= number) low = middle
+    if (bucketStarts[middle]! <= number) low = middle
     else high = middle - 1
   }
   return low

@@ -19,6 +19,7 @@ export interface ThreadReader {
   /** The thread's name in debuggers and process lists. */
   name: string
   job: object
+  /** The name of the file or source that the thread reads, for error messages. */
   reading: string
   /** Memory limits for JavaScript objects. Buffers are outside these limits. */
   resourceLimits?: ResourceLimits

@@ -98,30 +98,34 @@ export class ObjectBatches implements Disposable {
 }
 
 interface FirstLineGroup {
+  /** The first object of the group. */
   object: StoredObject
-  /** The texts with this first line. Empty if the object has another format. */
+  /** The texts with this first line, in the spool file. Empty if the group is one object that is read by itself. */
   segments: TextSegment[]
 }
 
 /**
- * Groups the objects by first line, in the order of the first object of each group. Texts without a header form one
- * group although their first lines differ.
+ * Groups the objects by first line, in the order of the first object of each group. With the option `headerRow: false`,
+ * the first lines are rows, so all delimited texts form one group. An object without `firstLineHash` is a group of its
+ * own, because only delimited texts in UTF-8 can be read as one text: it has another format or encoding, or did not fit
+ * into the spool file.
  */
 function groupByFirstLine(
   spool: ObjectSpool,
   objects: readonly StoredObject[],
   { options }: ObjectReadContext,
 ): FirstLineGroup[] {
+  const hasHeader = options.headerRow !== false
   const groups: FirstLineGroup[] = []
   const groupsByLine = new Map<string, FirstLineGroup>()
   for (const object of objects) {
     const spooledObject = spool.find(object)
-    if (spooledObject?.firstLineHash === undefined) {
+    const isDelimitedText = spooledObject?.firstLineHash !== undefined
+    if (!isDelimitedText) {
       groups.push({ object, segments: [] })
       continue
     }
-    const hasNoHeader = options.headerRow === false
-    const lineHash = hasNoHeader ? '' : spooledObject.firstLineHash
+    const lineHash = hasHeader ? spooledObject.firstLineHash! : ''
     let group = groupsByLine.get(lineHash)
     if (!group) {
       group = { object, segments: [] }

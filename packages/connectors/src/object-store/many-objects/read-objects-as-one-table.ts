@@ -43,7 +43,7 @@ export async function* readObjectsAsOneTable(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const totalBytes = sumSizes(objects)
-  const { first: reportDownload, onSecondProgress } = splitProgress(report)
+  const { reportFirstHalf: reportDownload, createSecondReporter } = splitProgress(report)
   const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const columnsByBatch = new Map<ObjectBatch, readonly Column[]>()
@@ -83,7 +83,7 @@ export async function* readObjectsAsOneTable(
   const differences = describeDifferences(listColumnsOfObjects(columnsByBatch), unionColumns)
   if (differences) report.log('WARN', 'MEDIUM', differences)
   const columns = createCombinedTable(unionColumns, { hasPrimaryKey })
-  const progress = onSecondProgress(totalBytes)
+  const progress = createSecondReporter(totalBytes)
 
   let furtherBatches: ObjectBatches | undefined
   let hasStarted = false

@@ -10,7 +10,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { textOf } from '../../../test/delimited/read-text.ts'
 import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import { type SpelledColumn, spelledColumns } from './spelled-columns.ts'
+import { type PrintedColumn, printedColumns } from './printed-values.ts'
 import fc from 'fast-check'
 
 const runs = drawCount({ short: 6, long: 200 })
@@ -36,7 +36,7 @@ describe('COPY tuples of delimited text', () => {
   }
 
   /** Both tables, from the same values: one of our tuples, one of what PostgreSQL itself reads. */
-  async function load(columns: readonly SpelledColumn[], rows: readonly (readonly [string, string])[][]) {
+  async function load(columns: readonly PrintedColumn[], rows: readonly (readonly [string, string])[][]) {
     const stored = columns.map(({ type }) => type)
     const list = stored.map((type, index) => `c${index} ${sqlType(type)}`).join(', ')
     await client.query(`drop table if exists ${ours}, ${theirs}`)
@@ -47,12 +47,12 @@ describe('COPY tuples of delimited text', () => {
     await copy(theirs, 'format csv', Buffer.from(text(1)))
   }
 
-  const rowsOf = async (table: string, columns: readonly SpelledColumn[]) => {
+  const rowsOf = async (table: string, columns: readonly PrintedColumn[]) => {
     const list = columns.map((_, index) => `c${index}::text`).join(', ')
     return (await client.query({ text: `select ${list} from ${table}`, rowMode: 'array' })).rows as unknown[][]
   }
 
-  it.each(Object.entries(spelledColumns))(
+  it.each(Object.entries(printedColumns))(
     'contain for %s the values that PostgreSQL reads from the same text',
     async (_, columns) => {
       const row = fc.tuple(

@@ -160,9 +160,9 @@ type KnownGrammar = Partial<DelimitedGrammar>
  */
 function listCandidateGrammars(sample: Uint8Array, knownGrammar: KnownGrammar): DelimitedGrammar[] {
   const counts = countBytes(sample)
-  const presentDelimiters = usualDelimiters.filter((delimiter) => counts.bytes[delimiter]! > 0)
+  const presentDelimiters = usualDelimiters.filter((delimiter) => counts.occurrences[delimiter]! > 0)
   // If no delimiter occurs, the file has a single column. So one delimiter that does not occur is tried too.
-  const absentDelimiters = usualDelimiters.filter((delimiter) => counts.bytes[delimiter] === 0).slice(0, 1)
+  const absentDelimiters = usualDelimiters.filter((delimiter) => counts.occurrences[delimiter] === 0).slice(0, 1)
   const delimiters =
     knownGrammar.delimiter === undefined ? [...presentDelimiters, ...absentDelimiters] : [knownGrammar.delimiter]
   const comment = knownGrammar.comment ?? -1
@@ -183,61 +183,71 @@ function listCandidateGrammars(sample: Uint8Array, knownGrammar: KnownGrammar): 
 }
 
 interface ByteCounts {
-  bytes: Uint32Array
-  /** Counts of quotes by the preceding byte, ignoring spaces. Quotes after line ends count for every delimiter. */
-  doubleQuoteAfter: Uint32Array
-  singleQuoteAfter: Uint32Array
-  /** Counts of spaces by the preceding byte. */
-  spaceAfter: Uint32Array
-  /** Counts of backslashes by the following byte. */
-  backslashBefore: Uint32Array
+  /** `occurrences[b]` is the number of bytes `b`. */
+  occurrences: Uint32Array
+  /** `doubleQuotesAfterByte[b]` is the number of double quotes after a byte `b`, ignoring spaces between the two. */
+  doubleQuotesAfterByte: Uint32Array
+  singleQuotesAfterByte: Uint32Array
+  /** `spacesAfterByte[b]` is the number of spaces directly after a byte `b`. */
+  spacesAfterByte: Uint32Array
+  /** `backslashesBeforeByte[b]` is the number of backslashes directly before a byte `b`. */
+  backslashesBeforeByte: Uint32Array
 }
 
-/** Counts how often each byte occurs in a sample, in total, before quotes and spaces, and after backslashes. */
+/**
+ * Counts the bytes of a sample. For each byte value, also counts the quotes and spaces that follow such a byte, and the
+ * backslashes that precede it. The start of the sample counts as a line end.
+ */
 function countBytes(sample: Uint8Array): ByteCounts {
   const counts: ByteCounts = {
-    bytes: new Uint32Array(256),
-    doubleQuoteAfter: new Uint32Array(256),
-    singleQuoteAfter: new Uint32Array(256),
-    spaceAfter: new Uint32Array(256),
-    backslashBefore: new Uint32Array(256),
+    occurrences: new Uint32Array(256),
+    doubleQuotesAfterByte: new Uint32Array(256),
+    singleQuotesAfterByte: new Uint32Array(256),
+    spacesAfterByte: new Uint32Array(256),
+    backslashesBeforeByte: new Uint32Array(256),
   }
   let previousByte = LF
   let lastNonSpaceByte = LF
   for (let position = 0; position < sample.length; position++) {
     const byte = sample[position]!
-    counts.bytes[byte]!++
-    if (byte === DOUBLE_QUOTE) counts.doubleQuoteAfter[lastNonSpaceByte]!++
-    else if (byte === SINGLE_QUOTE) counts.singleQuoteAfter[lastNonSpaceByte]!++
-    else if (byte === SPACE) counts.spaceAfter[previousByte]!++
-    if (previousByte === BACKSLASH) counts.backslashBefore[byte]!++
+    counts.occurrences[byte]!++
+    if (byte === DOUBLE_QUOTE) counts.doubleQuotesAfterByte[lastNonSpaceByte]!++
+    else if (byte === SINGLE_QUOTE) counts.singleQuotesAfterByte[lastNonSpaceByte]!++
+    else if (byte === SPACE) counts.spacesAfterByte[previousByte]!++
+    if (previousByte === BACKSLASH) counts.backslashesBeforeByte[byte]!++
     previousByte = byte
     if (byte !== SPACE) lastNonSpaceByte = byte
   }
   return counts
 }
 
-/** Returns the quotes to try. Tries to read quotes as ordinary text (-1) only if a double quote starts a field. */
+/**
+ * Returns the quotes to try: always double quotes, single quotes if one starts a field, and -1, which reads quotes as
+ * ordinary text, if a double quote starts a field.
+ */
 function candidateQuotes(counts: ByteCounts, delimiter: number, { quote }: KnownGrammar): number[] {
   if (quote !== undefined) return [quote]
-  const countAtFieldStart = (quotesAfter: Uint32Array) => quotesAfter[delimiter]! + quotesAfter[LF]! + quotesAfter[CR]!
+  const countAtFieldStart = (quotesAfterByte: Uint32Array) =>
+    quotesAfterByte[delimiter]! + quotesAfterByte[LF]! + quotesAfterByte[CR]!
   const candidates = [DOUBLE_QUOTE]
-  if (countAtFieldStart(counts.singleQuoteAfter) > 0) candidates.push(SINGLE_QUOTE)
-  if (countAtFieldStart(counts.doubleQuoteAfter) > 0) candidates.push(-1)
+  if (countAtFieldStart(counts.singleQuotesAfterByte) > 0) candidates.push(SINGLE_QUOTE)
+  if (countAtFieldStart(counts.doubleQuotesAfterByte) > 0) candidates.push(-1)
   return candidates
 }
 
+/** Returns the escapes to try: none (-1), and the backslash if one precedes a quote or a delimiter. */
 function candidateEscapes(counts: ByteCounts, delimiter: number, quote: number, { escape }: KnownGrammar): number[] {
   if (escape !== undefined) return [escape]
-  const { backslashBefore } = counts
-  const escapedQuotes = quote < 0 ? 0 : backslashBefore[quote]!
-  return escapedQuotes + backslashBefore[delimiter]! > 0 ? [-1, BACKSLASH] : [-1]
+  const { backslashesBeforeByte } = counts
+  const escapedQuotes = quote < 0 ? 0 : backslashesBeforeByte[quote]!
+  return escapedQuotes + backslashesBeforeByte[delimiter]! > 0 ? [-1, BACKSLASH] : [-1]
 }
 
+/** Returns the values of `padded` to try: false, and true if a space follows a delimiter. */
 function candidatePaddings(counts: ByteCounts, delimiter: number, { padded }: KnownGrammar): boolean[] {
   if (delimiter === SPACE) return [false]
   if (padded !== undefined) return [padded]
-  return counts.spaceAfter[delimiter]! > 0 ? [false, true] : [false]
+  return counts.spacesAfterByte[delimiter]! > 0 ? [false, true] : [false]
 }
 
 interface GrammarScore {

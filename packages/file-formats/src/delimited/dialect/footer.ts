@@ -114,9 +114,11 @@ function startsLikeNote({ fields }: FooterLine): boolean {
 }
 
 /**
- * True if a line with values may be a row. A line with the fields of a row is one, unless it is a total with another
- * first cell or with empty fields, or a note in the first cell only. Any other line may be a broken row if it has
- * several values and starts neither like a total nor like a note.
+ * True if a line with values may be a row, by its number of fields and the words with which it starts:
+ * - A line with another number of fields than a row may be a broken row if it has several values and starts neither
+ *   like a total nor like a note.
+ * - A total with the fields of a row may be a row unless it has empty fields or another kind of first cell than rows.
+ * - Any other line with the fields of a row may be a row unless its only value is a note in the first cell.
  */
 function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
   const text = firstText(line.fields)

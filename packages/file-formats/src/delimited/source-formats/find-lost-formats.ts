@@ -41,8 +41,8 @@ const maxShownLength = 100
 const plainIntegers = '0'
 
 /**
- * Finds the columns whose format of earlier loads does not apply to the table any more, each with the first value that is
- * printed otherwise. Call it after the rows were read, because it resets the scanner's state.
+ * Finds the columns whose format of earlier loads does not apply to the table any more, each with the first value that
+ * is printed otherwise. Call it after the rows were read, because it resets the scanner's state.
  */
 export function findLostFormats(
   wasm: WasmScanner,
@@ -53,7 +53,7 @@ export function findLostFormats(
   { parts, sourceFormats }: { parts: readonly TextPart[]; sourceFormats: readonly (string | undefined)[] },
 ): LostFormat[] {
   const { earlierFormats, keepsEarlierRows = false, labels } = dialect
-  let watchedColumns = columns.flatMap(({ dataType, evidence }, column) => {
+  const lostColumns = columns.flatMap(({ dataType, evidence }, column) => {
     const format = earlierFormats?.[column]
     const formatNow = sourceFormats[column]
     if (format === undefined || format === formatNow || dataType === 'TEXT' || evidence === 'NOTHING') return []
@@ -63,9 +63,9 @@ export function findLostFormats(
     if (formatNow !== undefined && !keepsEarlierRows) return []
     return [{ column, format, formatNow, print: createValuePrinter(format) }]
   })
-  if (watchedColumns.length === 0) return []
+  if (lostColumns.length === 0) return []
   const otherValues = new Map<number, OtherValue>()
-  const lostColumns = watchedColumns
+  let columnsWithoutOtherValue = lostColumns
   const encoder = new SampleEncoder(wasm, dialect, columns)
   for (const { records, part } of readRecords(parts, maxSearchedBytes, (part) =>
     openRows(file, { ...dialect, ...part }, limits, wasm.window),
@@ -74,16 +74,17 @@ export function findLostFormats(
     const encoded = encoder.encode(records)
     if (typeof encoded === 'string' || !('tuple' in encoded)) continue
     const [cells] = readTuples(encoded.tuple, columns, 1, Infinity).rows
-    watchedColumns = watchedColumns.filter(({ column, format, print }) => {
+    columnsWithoutOtherValue = columnsWithoutOtherValue.filter(({ column, format, print }) => {
       const cell = cells![column]!
       const text = fieldText(records, column)
-      if (cell === null || (print(cellText(cell)) === text && !hasMoreDigits(text, format))) return true
+      const isInFormat = cell === null || (print(cellText(cell)) === text && !hasMoreDigits(text, format))
+      if (isInFormat) return true
       const { name } = part
       const position = { line: records.line, ...(name !== undefined && { part: name }) }
       otherValues.set(column, { text: text.slice(0, maxShownLength), ...position })
       return false
     })
-    if (watchedColumns.length === 0) break
+    if (columnsWithoutOtherValue.length === 0) break
   }
   return lostColumns.map(({ column, format, formatNow }) => {
     const otherValue = otherValues.get(column)
@@ -96,9 +97,13 @@ export function findLostFormats(
   })
 }
 
-/** Returns whether a value has more digits than its format, which prints all digits of such a value. */
+/**
+ * True if a value has more digits than its format says, as 1.234 in the format `0.00`. The value printer then prints
+ * all digits, so comparing the printed value with the text does not reveal the difference.
+ */
 function hasMoreDigits(text: string, format: string): boolean {
-  if (/^[DMY]/.test(format)) return !format.includes('#') && text.length > format.length
+  const isTimeFormat = /^[DMY]/.test(format)
+  if (isTimeFormat) return !format.includes('#') && text.length > format.length
   const [, fraction] = /[.,](0+)$/.exec(format) ?? []
   return fraction !== undefined && /\d*$/.exec(text)![0].length > fraction.length
 }
@@ -123,11 +128,11 @@ function describeReason(formatNow: string | undefined, otherValue: OtherValue | 
  */
 export function describeFormatsOfTexts(
   columns: readonly (ColumnType & { label: string })[],
-  earlierTexts: PreviousDialect,
+  earlierTextDialect: PreviousDialect,
 ): string | undefined {
   const earlierFormats = earlierFormatsOf(
     columns.map(({ label }) => label),
-    earlierTexts,
+    earlierTextDialect,
   )
   const lost = columns.flatMap(({ label, dataType, evidence }, index) => {
     const format = earlierFormats[index]

@@ -113,7 +113,8 @@ function fractionFormat(state: Buffer, flags: number, digit: string): string | u
 /** Returns the pair of words for true and false in their letter case, as in `Yes|No`, or undefined if several occur. */
 function booleanFormat(flags: number): string | undefined {
   if ((flags & VALUE) === 0) return undefined
-  const pair = booleanPairs.find((_, index) => (flags & (2 << index)) === 0)
+  const fitsAllValues = (pairIndex: number) => (flags & (1 << (pairIndex + 1))) === 0
+  const pair = booleanPairs.find((_, index) => fitsAllValues(index))
   if (pair === undefined) return undefined
   if ((flags & NOT_LOWER) === 0) return pair
   if ((flags & NOT_UPPER) === 0) return pair.toUpperCase()

@@ -4,23 +4,23 @@ import { inputFolder, readInPlace, type Whole } from './read-whole.ts'
 
 export const comma: DelimitedOptions = { delimiter: 'COMMA', headerRow: true }
 
-/** Reads texts and bytes as a load reads the file of a user. */
-export function readGiven() {
+/** Returns functions that read texts and bytes as a load reads the file of a user. */
+export function createFileReader() {
   const folder = inputFolder()
   const read = (content: string | Uint8Array, dialect = comma, limits: Partial<DelimitedLimits> = {}) =>
     readInPlace(folder.write(content), dialect, { ...defaultDelimitedLimits, ...limits })
   return {
-    /** What came of it: a problem is an answer. */
+    /** Returns the contents or the problem of a file. */
     outcome: read,
-    /** What was read: a problem is thrown. */
-    read(...given: Parameters<typeof read>): Whole {
-      const whole = read(...given)
+    /** Returns the contents of a file. Throws an error if the file has a problem. */
+    read(...args: Parameters<typeof read>): Whole {
+      const whole = read(...args)
       if ('problem' in whole) throw new Error(whole.problem)
       return whole
     },
   }
 }
 
-/** Bytes, each given as itself or in a text. */
+/** Returns the bytes of texts and of single bytes, one after the other. */
 export const bytes = (...parts: (string | number)[]): Buffer =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from([part]))))

@@ -164,7 +164,7 @@ class SimilarGroup {
     configureScanner(wasm, dialect, limits.chunkBytes)
   }
 
-  /** Copies the column states from the scanner. */
+  /** Copies the column states from the scanner, before another group uses it. */
   suspend(): void {
     this.#states = copyColumnStates(this.#wasm, this.#dialect.labels.length)
   }
@@ -177,9 +177,9 @@ class SimilarGroup {
 
   /** Adds a text that begins with the same bytes. Returns false if it is not similar. */
   add(text: SegmentText, segment: TextSegment, index: number): boolean {
-    const rows = this.#observe(text)
-    if (!rows) return false
-    const { from, end, line } = rows
+    const dialectOfText = this.#observe(text)
+    if (!dialectOfText) return false
+    const { from, end, line } = dialectOfText
     this.#parts.push({ from: segment.from + from, end: segment.from + end, line })
     this.#indexes.push(index)
     return true
@@ -202,30 +202,29 @@ class SimilarGroup {
    * where its rows are. If the text is not similar, discards its observations and returns undefined.
    */
   #observe(text: SegmentText): DelimitedDialect | undefined {
-    const isFirst = text === this.#first
-    let dialect = isFirst ? this.#dialect : this.#dialectFor(text)
-    if (!dialect) return undefined
-    let isDetected = isFirst
-    let detected: DetectedDialect | undefined
-    /** Detects the dialect of this text. Returns false if it differs from the group's. */
-    const detectDialectOfText = (): boolean => {
-      isDetected = true
-      detected = this.#detectSameDialect(text)
-      dialect = detected?.dialect
-      return dialect !== undefined
+    if (text === this.#first) {
+      const { isWhole } = observeText(this.#wasm, text, this.#dialect, text.size, this.#limits)
+      this.#types = this.#inferTypes()
+      this.#hasSeenAllRows = isWhole
+      return this.#dialect
     }
-    if (!isFirst && this.#mayHaveOtherDialect(text, dialect) && !detectDialectOfText()) return undefined
+    const groupDialect = this.#dialectFor(text)
+    if (!groupDialect) return undefined
+    let detected: DetectedDialect | undefined
+    if (this.#mayHaveOtherDialect(text, groupDialect)) {
+      detected = this.#detectSameDialect(text)
+      if (!detected) return undefined
+    }
     const statesBefore = copyColumnStates(this.#wasm, this.#dialect.labels.length)
-    const { isWhole, faultyRows } = observeText(this.#wasm, text, dialect, text.size, this.#limits)
+    const assumedDialect = detected?.dialect ?? groupDialect
+    const { isWhole, faultyRows } = observeText(this.#wasm, text, assumedDialect, text.size, this.#limits)
     const types = this.#inferTypes()
-    const newTextColumns = isFirst
-      ? []
-      : [...types.keys()].filter((column) => this.#becomesText(column, types[column]!))
+    const newTextColumns = [...types.keys()].filter((column) => this.#becomesText(column, types[column]!))
     // Points in this text may separate thousands. Only detection, which looks at all columns, reveals that.
-    const hasNewDecimals = !isFirst && types.some((type, column) => this.#becomesDecimal(column, type))
+    const hasNewDecimals = types.some((type, column) => this.#becomesDecimal(column, type))
     if (faultyRows > 0 || newTextColumns.length > 0 || hasNewDecimals) {
-      const hasOtherDialect = !isDetected && !detectDialectOfText()
-      if (hasOtherDialect || this.#hasOtherForm(text, dialect, newTextColumns)) {
+      detected ??= this.#detectSameDialect(text)
+      if (!detected || this.#hasOtherForm(text, detected.dialect, newTextColumns)) {
         restoreColumnStates(this.#wasm, statesBefore)
         return undefined
       }
@@ -233,7 +232,7 @@ class SimilarGroup {
     this.#types = types
     this.#hasSeenAllRows &&= isWhole
     if (detected) this.#addSentences(text, detected)
-    return dialect
+    return detected?.dialect ?? groupDialect
   }
 
   /** Adds the sentences for the log about a text with a detected dialect. */
@@ -293,10 +292,12 @@ class SimilarGroup {
     return this.#dialect.labels.map((_, column) => inferColumnType(this.#wasm, column))
   }
 
+  /** True if the values of the added text change the type of a column to TEXT. */
   #becomesText(column: number, type: ColumnType): boolean {
     return isDecidedText(type) && !isDecidedText(this.#types[column]!)
   }
 
+  /** True if the values of the added text change the type of a column to DECIMAL. */
   #becomesDecimal(column: number, { dataType }: ColumnType): boolean {
     return dataType === 'DECIMAL' && this.#types[column]!.dataType !== 'DECIMAL'
   }
@@ -306,8 +307,8 @@ class SimilarGroup {
    * group. False if this form contradicts the order of day and month in the group: the ambiguous dates of the group are
    * then unreliable, so the column must stay TEXT.
    */
-  #hasOtherForm(text: SegmentText, dialect: DelimitedDialect | undefined, newTextColumns: readonly number[]): boolean {
-    if (!dialect || newTextColumns.length === 0) return false
+  #hasOtherForm(text: SegmentText, dialect: DelimitedDialect, newTextColumns: readonly number[]): boolean {
+    if (newTextColumns.length === 0) return false
     const groupStates = copyColumnStates(this.#wasm, dialect.labels.length)
     configureScanner(this.#wasm, dialect, this.#limits.chunkBytes)
     observeText(this.#wasm, text, dialect, text.size, this.#limits)

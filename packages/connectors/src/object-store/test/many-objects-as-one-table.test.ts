@@ -121,7 +121,9 @@ function rowsOf(object: GeneratedObject): Record<string, string | null>[] {
     .map((cells) => Object.fromEntries(object.columns.map((name) => [name, cells[name] || null])))
 }
 
-/** Encodings other than UTF-8 are not guessed, so Latin-1 without the option `encoding` is only readable if it is ASCII. */
+/**
+ * Encodings other than UTF-8 are not guessed, so Latin-1 without the option `encoding` is only readable if it is ASCII.
+ */
 const isReadable = ({ form: one, columns: names }: GeneratedObject, cells: Record<string, string>): boolean =>
   one !== 'LATIN-1' || names.every((name) => /^[\0-\x7f]*$/.test(cells[name]!))
 

@@ -1,10 +1,10 @@
 import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
 import { timeOf } from './reference-type-detection.ts'
 
-const unmistakable = ['YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY']
+const unambiguousFormats = ['YYYY-MM-DD', 'YYYY/MM/DD', 'DD.MM.YYYY']
 
-/** Whether a value fits a type that somebody gave its column, by its description: README.md. */
-export function fitsGiven(value: string, type: ColumnType, decimal: '.' | ','): boolean {
+/** True if a value fits the declared type of its column, according to the description in README.md. */
+export function fitsDeclaredType(value: string, type: ColumnType, decimal: '.' | ','): boolean {
   const number = decimal === ',' ? (value.includes('.') ? 'no number' : value.replace(',', '.')) : value
   switch (type.dataType) {
     case 'SMALLINT':
@@ -27,13 +27,13 @@ export function fitsGiven(value: string, type: ColumnType, decimal: '.' | ','): 
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ': {
-      const kinds = (type.dateFormat ? [type.dateFormat] : unmistakable).map((format) => timeOf(value, format))
-      const wanted = {
+      const kinds = (type.dateFormat ? [type.dateFormat] : unambiguousFormats).map((format) => timeOf(value, format))
+      const fittingKinds = {
         DATE: ['DATE'],
         TIMESTAMP: ['DATE', 'TIMESTAMP'],
         TIMESTAMPTZ: ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'],
       }
-      return kinds.some((kind) => kind !== undefined && wanted[type.dataType as 'DATE'].includes(kind))
+      return kinds.some((kind) => kind !== undefined && fittingKinds[type.dataType as 'DATE'].includes(kind))
     }
     case 'VARCHAR_50':
       return Array.from(value).length <= 50

@@ -50,8 +50,8 @@ function pad(text: string, delimiter: string, withBlanks: boolean): string {
 }
 
 /**
- * Returns the tables one below the other, with blank lines between them if two neighbours have the same number of columns, or always if
- * they are padded.
+ * Returns the tables one below the other, with blank lines between them if two neighbours have the same number of
+ * columns, or always if they are padded.
  */
 function drawFile(random: Random, isPadded: boolean) {
   const counts = [3 + below(random, 20), 30 + below(random, 20), 3 + below(random, 20)].slice(0, 2 + below(random, 2))

@@ -1,15 +1,15 @@
 import type { StoredType } from '@sluice/row-stream'
 import fc, { type Arbitrary } from 'fast-check'
 
-/** A value as written in the file, and the form that PostgreSQL reads with default settings. */
-export type Spelled = readonly [string, string]
+/** A value as the file prints it, and the same value as PostgreSQL reads it with default settings. */
+export type PrintedValue = readonly [string, string]
 
-export interface SpelledColumn {
+export interface PrintedColumn {
   type: StoredType
-  values: Arbitrary<Spelled>
+  values: Arbitrary<PrintedValue>
 }
 
-const alike = (texts: Arbitrary<string>): Arbitrary<Spelled> => texts.map((text) => [text, text])
+const alike = (texts: Arbitrary<string>): Arbitrary<PrintedValue> => texts.map((text) => [text, text])
 const integer = (bits: number) => fc.bigInt(-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n).map(String)
 const sign = fc.constantFrom('', '-')
 const digits = (most: number) => fc.stringMatching(new RegExp(`^[0-9]{1,${most}}$`))
@@ -46,13 +46,13 @@ const text = fc
   .string({ unit: 'binary', maxLength: 90 })
   .filter((value) => !value.includes('\0') && value.isWellFormed())
 const reordered = (shape: string) =>
-  day.map((iso): Spelled => {
+  day.map((iso): PrintedValue => {
     const [year, month, date] = iso.split('-') as [string, string, string]
     return [shape.replace('YYYY', year).replace('MM', month).replace('DD', date), iso]
   })
 
-/** Sets of columns; a column's values always come to a type that fits what it is stored as. */
-export const spelledColumns: Record<string, SpelledColumn[]> = {
+/** Sets of columns. The types inferred from a column's values always fit its stored type. */
+export const printedColumns: Record<string, PrintedColumn[]> = {
   'integers and booleans': [
     { type: { dataType: 'SMALLINT' }, values: alike(integer(16)) },
     { type: { dataType: 'INTEGER' }, values: alike(integer(32)) },
@@ -88,7 +88,7 @@ export const spelledColumns: Record<string, SpelledColumn[]> = {
       values: alike(fc.constantFrom('plain', 'ü☕ö', '\\N', '\\.x', ' spaces ', '5′ pipe')),
     },
   ],
-  'what is stored as something wider': [
+  'values that are stored in wider types': [
     { type: { dataType: 'BIGINT' }, values: alike(integer(16)) },
     { type: { dataType: 'DECIMAL', precision: 20, scale: 2 }, values: alike(integer(32)) },
     { type: { dataType: 'DOUBLE' }, values: alike(integer(32)) },
