@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { attacks, type Statuses } from './attacks.ts'
-import { dataOutAttacks } from './data-out.ts'
-import { type OrganisationLogin, signInOrganisation } from './organisation.ts'
+import { dataOutAttacks } from './download-attacks.ts'
+import { type OrganisationLogin, signInOrganisation } from './bench-organisation.ts'
 import { readerAttacks } from './reader-attacks.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { csvOf } from './victim.ts'
-import { json, makePipeline, makeView, type Organisation } from './organisation.ts'
+import { json, makePipeline, makeView, type Organisation } from './bench-organisation.ts'
 
 /** Number of responses that A received, by HTTP status. 0 counts requests without a response. */
 export type Statuses = Map<number, number>

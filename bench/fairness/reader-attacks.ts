@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Attack, Statuses } from './attacks.ts'
-import { json, makePipeline, type Organisation } from './organisation.ts'
+import { json, makePipeline, type Organisation } from './bench-organisation.ts'
 
 /** Outcomes of statements, in place of HTTP statuses: refused or ended sessions count as 503. */
 const count = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { json, makePipeline, type Organisation } from './organisation.ts'
+import { json, makePipeline, type Organisation } from './bench-organisation.ts'
 
 /** Measurements of organisation B: times in milliseconds, rates in bytes per second. */
 export interface VictimMeasurements {

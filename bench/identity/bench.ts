@@ -14,7 +14,7 @@ import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
 import { programs } from '../bundled-programs.ts'
-import { startHandlers, startProvider } from './programs.ts'
+import { startHandlers, startProvider } from './start-programs.ts'
 import { createDatabase, startFilledService } from './filled-service.ts'
 
 /** `npm run bench:identity [-- options]`: measures the identity service against bare implementations. See README.md. */

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Cluster } from '../../infra/postgres/cluster.ts'
 import { fillDatabase, password, type FilledData, type DataSize } from './fill-database.ts'
-import { migrate, startService } from './programs.ts'
+import { migrate, startService } from './start-programs.ts'
 
 /** A running service with a filled database. */
 export interface FilledService extends AsyncDisposable, FilledData {

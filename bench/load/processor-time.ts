@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { processTree } from './memory.ts'
+import { processTree } from './process-memory.ts'
 
 /** Milliseconds of a tick of the kernel's clock on Linux. */
 const tick = 10

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { runOn } from './database.ts'
-import { processTree } from './memory.ts'
+import { processTree } from './process-memory.ts'
 import { serverProcess } from './server-process.ts'
 
 /** Processor time of PostgreSQL in milliseconds. */

@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { isMet } from '../load/report.ts'
+import { isMet } from '../load/markdown-report.ts'
 import type { MeasureReport, BenchContext } from './measures/measure.ts'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -10,7 +10,7 @@ import { installMissingPrograms, programsFolder } from '../../infra/test/install
 import { runOn } from '../load/database.ts'
 import { startInstallation } from '../load/installation.ts'
 import { startStore } from '../load/object-folder.ts'
-import { formatTarget } from '../load/report.ts'
+import { formatTarget } from '../load/markdown-report.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
 import { objects } from './measures/object-stores.ts'

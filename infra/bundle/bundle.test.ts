@@ -7,7 +7,7 @@ import { root, state } from '../paths.ts'
 import { Refusal } from '../user-error.ts'
 import { bundle } from './bundle.ts'
 import { bundledPrograms, programSources } from './bundled-programs.ts'
-import { bringUpToDate } from './update-bundles.ts'
+import { bringUpToDate } from './rebuild-stale-bundles.ts'
 
 let folder: string
 beforeAll(() => {

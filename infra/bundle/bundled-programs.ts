@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { bringUpToDate } from './update-bundles.ts'
+import { bringUpToDate } from './rebuild-stale-bundles.ts'
 
 /** The programs of both apps. */
 export type Programs = {

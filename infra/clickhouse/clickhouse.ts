@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startServer } from './clickhouse-server.ts'
-import { afterStatement, isAboutUsers, type Users, usersFile } from './users.ts'
+import { afterStatement, isAboutUsers, type Users, usersFile } from './clickhouse-users.ts'
 
 export interface ClickHouse extends AsyncDisposable {
   /** The address of its HTTP interface, with the administrator's user and password. */

@@ -3,7 +3,7 @@ import { state } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
 import { installMissingPrograms, programsFolder } from '../test/install-npm-packages.ts'
 import { startClickHouse } from './clickhouse.ts'
-import { clickhouseMissing, clickhousePackage, libraryIn } from './library.ts'
+import { clickhouseMissing, clickhousePackage, libraryIn } from './clickhouse-library.ts'
 
 /**
  * `npm run clickhouse`: runs a ClickHouse for experiments on this machine until Ctrl-C, at CLICKHOUSE_PORT or 8123. Its

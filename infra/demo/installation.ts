@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Misuse } from './arguments.ts'
+import { Misuse } from './demo-arguments.ts'
 
 /** The addresses of an installation, and its administrator. */
 export interface Installation {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { byteRate, bytesText, rowRate, rowsText, secondsText } from './format-units.ts'
-import { progress } from './progress.ts'
+import { progress } from './progress-bar.ts'
 import { printable, textTable } from './text-table.ts'
 
 function stream(isTTY: boolean, columns = 60) {

@@ -1,7 +1,7 @@
 import type { Run } from '@sluice/client/pipeline'
 import type { LoadWatch } from './load-csv.ts'
 import { byteRate, bytesText, rowRate, rowsText } from './format-units.ts'
-import type { ProgressView } from './progress.ts'
+import type { ProgressView } from './progress-bar.ts'
 
 /** Milliseconds that a run may stay in one state before the user gets a hint. */
 const warnAfterMs = 15_000

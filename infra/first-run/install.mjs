@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Stop, root, runQuietly } from './ground.mjs'
+import { Stop, root, runQuietly } from './command-runner.mjs'
 
 const lockFile = join(root, 'package-lock.json')
 const stampFile = join(root, 'node_modules/.sluice-installed')

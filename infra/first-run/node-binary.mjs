@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Stop, root, runQuietly } from './ground.mjs'
+import { Stop, root, runQuietly } from './command-runner.mjs'
 
 const folder = join(root, 'node_modules/node')
 const binary = join(folder, 'bin/node')

@@ -8,7 +8,7 @@ import { constants } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { installWhatIsMissing } from './install.mjs'
 import { nodeBinary } from './node-binary.mjs'
-import { Stop, root, withoutLocalBin } from './ground.mjs'
+import { Stop, root, withoutLocalBin } from './command-runner.mjs'
 
 const start = async () => {
   const [file, ...args] = process.argv.slice(2)

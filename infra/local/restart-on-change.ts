@@ -1,7 +1,7 @@
 import pc from 'picocolors'
 import { affectedApps } from './affected-apps.ts'
 import type { Service } from './supervise-service.ts'
-import { findSyntaxError } from './syntax-error.ts'
+import { findSyntaxError } from './find-syntax-error.ts'
 import { watchSources } from './watch-sources.ts'
 
 type RestartOnChange = {

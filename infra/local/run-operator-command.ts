@@ -6,7 +6,7 @@ import { bundledPrograms } from '../bundle/bundled-programs.ts'
 import { root, state } from '../paths.ts'
 import { Refusal, refuse } from '../user-error.ts'
 import { databaseUrls } from './databases.ts'
-import { programEnvironment } from './environment.ts'
+import { programEnvironment } from './program-environment.ts'
 import { secretsOf } from './secrets.ts'
 import { readSettings } from './settings.ts'
 

@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts'
 import { initialise, SUPERUSER } from './initialise.ts'
 import { clearLeftOver } from './clear-stale-server.ts'
 import { type OsUser, unprivilegedUser } from './os-user.ts'
-import { startServer } from './server.ts'
+import { startServer } from './start-server.ts'
 import { shelter } from './accessible-folders.ts'
 
 export type ClusterOptions = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explainFailure } from './explain-failure.ts'
 import type { OsUser } from './os-user.ts'
-import { cleanEnvironment } from './environment.ts'
+import { cleanEnvironment } from './clean-environment.ts'
 import type { Shelter } from './accessible-folders.ts'
 
 /** The superuser of an embedded cluster. */

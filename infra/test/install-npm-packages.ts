@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { clickhousePackage } from '../clickhouse/library.ts'
+import { clickhousePackage } from '../clickhouse/clickhouse-library.ts'
 
 const execute = promisify(execFile)
 

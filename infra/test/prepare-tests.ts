@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { bringUpToDate } from '../bundle/update-bundles.ts'
+import { bringUpToDate } from '../bundle/rebuild-stale-bundles.ts'
 import { root, state } from '../paths.ts'
 import { installMissingPackages } from './install-debian-packages.ts'
 import { installMissingPrograms } from './install-npm-packages.ts'

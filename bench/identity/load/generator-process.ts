@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { Job, Request, Result } from './job.ts'
+import type { Job, Request, Result } from './load-job.ts'
 
 /** The load generator process. It receives jobs as messages. A response without a 2xx status fails the job. */
 

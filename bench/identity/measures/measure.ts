@@ -1,5 +1,5 @@
 import type { Generator } from '../load/start-generator.ts'
-import type { Job, Request } from '../load/job.ts'
+import type { Job, Request } from '../load/load-job.ts'
 import type { Workload, Figures, Rounds } from '../interleaved-rounds.ts'
 import type { FilledService } from '../filled-service.ts'
 

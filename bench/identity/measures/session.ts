@@ -1,4 +1,4 @@
-import type { Request } from '../load/job.ts'
+import type { Request } from '../load/load-job.ts'
 import { runInterleaved, ratio, type Workload } from '../interleaved-rounds.ts'
 import type { FilledService } from '../filled-service.ts'
 import { bearer, connections, createWorkload, type BenchContext, type Row } from './measure.ts'

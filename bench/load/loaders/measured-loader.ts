@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Installation } from '../installation.ts'
 import { processorTime } from '../processor-time.ts'
 import type { Loader } from './loader.ts'
-import { createSluiceLoader } from './sluice.ts'
+import { createSluiceLoader } from './sluice-loader.ts'
 
 /** A loader that measures the processor time of the worker. */
 export interface MeasuredLoader extends Loader {

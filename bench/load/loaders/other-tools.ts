@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { root } from '../../../infra/paths.ts'
 import { type DataFile, tableKinds } from '../data-files.ts'
 import { runOn } from '../database.ts'
-import { isInstalled, measureCommand } from './command.ts'
+import { isInstalled, measureCommand } from './measure-command.ts'
 import type { Loader } from './loader.ts'
 
 const node = `${process.execPath} --no-warnings`

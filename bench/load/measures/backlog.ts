@@ -1,4 +1,4 @@
-import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
+import { createLoadedPipeline, runAndWait } from '../loaders/sluice-loader.ts'
 import { processorTime } from '../processor-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 import { writeOneRow } from './one-row.ts'

@@ -1,6 +1,6 @@
 import { makeFile, type KindName } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 

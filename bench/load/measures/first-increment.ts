@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
 import { serveSwift, stopSwift } from '../../../packages/testing/src/shared-openstack-swift.ts'
 import { setAutovacuum } from '../database.ts'
-import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
+import { createLoadedPipeline, runAndWait } from '../loaders/sluice-loader.ts'
 import { serverMeter } from '../server-process.ts'
 import type { BenchContext, MeasureReport, Target } from './measure.ts'
 

@@ -7,7 +7,7 @@ import { makeFile, tableKinds } from '../data-files.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { createMeasuredLoader, type MeasuredLoader } from '../loaders/measured-loader.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { peakMemory, resetPeakMemory } from '../memory.ts'
+import { peakMemory, resetPeakMemory } from '../process-memory.ts'
 import { type BenchContext, figuresOf, type MeasureReport, ratio } from './measure.ts'
 
 const psql = 'psql \\copy'

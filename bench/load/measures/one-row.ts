@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { median } from '../../statistics.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { processorTime } from '../processor-time.ts'
 import { serverProcess } from '../server-process.ts'
 import { logStatements } from '../statement-log.ts'

@@ -2,7 +2,7 @@ import { access, stat } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { tableKinds, makeFile } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 

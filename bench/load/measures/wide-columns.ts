@@ -5,7 +5,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runOn, setAutovacuum } from '../database.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { sessionMeter } from '../session-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 

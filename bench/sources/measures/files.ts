@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import { parquetOf } from '../../load/measures/parquet.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import { runOn } from '../../load/database.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext } from './measure.ts'

@@ -1,7 +1,7 @@
 import { median } from '../../statistics.ts'
 import { measureWorker } from '../../load/loaders/measured-loader.ts'
 import { makeFile } from '../../load/data-files.ts'
-import { createSourceDatabase } from '../../load/measures/databases.ts'
+import { createSourceDatabase } from '../../load/measures/postgres-to-postgres.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
 import type { Loader } from '../../load/loaders/loader.ts'
 import type { BenchContext as LoadParts, Target } from '../../load/measures/measure.ts'

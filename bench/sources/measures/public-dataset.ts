@@ -1,6 +1,6 @@
 import { openAsBlob } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import type { Installation } from '../../load/installation.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'

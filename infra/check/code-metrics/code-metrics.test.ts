@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { countsOf } from './code-metrics.ts'
 import { folderGraph, importGraph, nodesInCycles } from './import-graph.ts'
-import { risen } from './ratchet.ts'
+import { risen } from './metric-limits.ts'
 
 const figure = (name: string, ...texts: string[]) =>
   countsOf(new Map(texts.map((text, index) => [`apps/a/src/file-${index}.ts`, text]))).find((one) => one.name === name)!

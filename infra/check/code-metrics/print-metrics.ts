@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { countsOf } from './code-metrics.ts'
 import { productSources } from './product-sources.ts'
-import { readRecorded, tableOf, writeRecorded } from './ratchet.ts'
+import { readRecorded, tableOf, writeRecorded } from './metric-limits.ts'
 
 /** `npm run counts [-- --write]`: prints figures about names, words and structure; `--write` records those that fell. */
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { root } from '../../paths.ts'
-import type { Results } from '../results.ts'
+import type { Results } from '../test-results.ts'
 
 /** The part of Jest's results that is used here. */
 type JestResults = {

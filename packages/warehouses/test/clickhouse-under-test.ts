@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
-import { clickhouseMissing as missingIn, libraryIn } from '../../../infra/clickhouse/library.ts'
+import { clickhouseMissing as missingIn, libraryIn } from '../../../infra/clickhouse/clickhouse-library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { durationsOf } from './durations.ts'
-import { closingLines, noResults, skippedTests, slowestFiles } from './results.ts'
+import { durationsOf } from './test-durations.ts'
+import { closingLines, noResults, skippedTests, slowestFiles } from './test-results.ts'
 
 describe('the summary of npm test', () => {
   it('lists each failure and ends with the counts', () => {

@@ -5,7 +5,7 @@ import {
 import { median } from '../../statistics.ts'
 import { serverProcess } from '../server-process.ts'
 import type { Loader } from '../loaders/loader.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { processorTime } from '../processor-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Results } from './results.ts'
+import type { Results } from './test-results.ts'
 
 /** Read by the sequencer of the test files, which starts the longest first. */
 export const durationsFile = join(import.meta.dirname, 'durations.json')

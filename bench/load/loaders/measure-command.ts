@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { watchMemory } from '../memory.ts'
+import { watchMemory } from '../process-memory.ts'
 import type { LoadCost } from './loader.ts'
 
 /** Runs a shell command to its end. Throws with the end of its error output if it fails. */

@@ -4,7 +4,7 @@ import { runToTheEnd } from '../../../infra/demo/run-and-wait.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
 import { onDatabase } from '../database.ts'
-import { resetPeakMemory, peakMemory } from '../memory.ts'
+import { resetPeakMemory, peakMemory } from '../process-memory.ts'
 import type { Loader, LoadCost } from './loader.ts'
 
 export interface Source {

@@ -1,7 +1,7 @@
 import { bundle } from './bundle.ts'
 
 /**
- * `node infra/bundle/build.ts <checkout> <folder>`, with absolute paths: bundles the programs of both apps for an
+ * `node infra/bundle/build-image-bundles.ts <checkout> <folder>`, with absolute paths: bundles the programs of both apps for an
  * image.
  */
 

@@ -1,6 +1,6 @@
-import { measureCommand } from '../loaders/command.ts'
+import { measureCommand } from '../loaders/measure-command.ts'
 import type { Loader } from '../loaders/loader.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { tableKinds, makeFile } from '../data-files.ts'
 import { runOn } from '../database.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'

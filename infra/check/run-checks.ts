@@ -6,7 +6,7 @@ import { refuse } from '../user-error.ts'
 import { workspaces } from '../workspaces.ts'
 import { countsOf } from './code-metrics/code-metrics.ts'
 import { productSources } from './code-metrics/product-sources.ts'
-import { readRecorded, risen, tableOf } from './code-metrics/ratchet.ts'
+import { readRecorded, risen, tableOf } from './code-metrics/metric-limits.ts'
 import { badNames } from './file-names.ts'
 import { type Part, selectedParts } from './selected-parts.ts'
 

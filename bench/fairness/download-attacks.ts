@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, flood, type Statuses } from './attacks.ts'
-import { json, makeView, type Organisation } from './organisation.ts'
+import { json, makeView, type Organisation } from './bench-organisation.ts'
 
 const slowBytesPerSecond = 10_000
 

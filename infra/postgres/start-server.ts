@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cleanEnvironment } from './environment.ts'
+import { cleanEnvironment } from './clean-environment.ts'
 import type { OsUser } from './os-user.ts'
 
 /** The result of a start: a server that accepts connections, or its output before it ended. */

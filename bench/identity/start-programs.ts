@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { memorySettings } from '../../infra/local/environment.ts'
+import { memorySettings } from '../../infra/local/program-environment.ts'
 import { type StartedProgram, startProgram } from '../../infra/local/start-program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
