@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { attacks, type Statuses } from './attacks.ts'
-import { dataOutAttacks } from './download-attacks.ts'
+import { downloadAttacks } from './download-attacks.ts'
 import { type OrganisationLogin, signInOrganisation } from './bench-organisation.ts'
 import { readerAttacks } from './reader-attacks.ts'
 

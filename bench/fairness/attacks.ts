@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { csvOf } from './victim.ts'
-import { json, makePipeline, makeView, type Organisation } from './bench-organisation.ts'
+import { generateCsv } from './victim.ts'
+import { json, createPipeline, createView, type Organisation } from './bench-organisation.ts'
 
 /** Number of responses that A received, by HTTP status. 0 counts requests without a response. */
 export type Statuses = Map<number, number>
@@ -59,7 +59,7 @@ export const attacks: Record<string, Attack> = {
     what: '70 pages at once of a view that sleeps',
     expectsRefusals: true,
     async prepare(attacker) {
-      const view = await makeView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
+      const view = await createView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
       return (signal, statuses) =>
         flood(70, signal, statuses, async () => (await attacker.call('GET', `/views/${view}/data`, { signal })).status)
     },
@@ -69,7 +69,7 @@ export const attacks: Record<string, Attack> = {
     expectsRefusals: true,
     async prepare(attacker, url) {
       const anonymousAccess = { metadata: true, data: true }
-      const view = await makeView(attacker, 'select 1 as id, pg_sleep(2)::text as slept', { anonymousAccess })
+      const view = await createView(attacker, 'select 1 as id, pg_sleep(2)::text as slept', { anonymousAccess })
       let page = 0
       return (signal, statuses) =>
         flood(75, signal, statuses, () =>
@@ -134,7 +134,7 @@ export const attacks: Record<string, Attack> = {
     what: '40 exports at once of 200 MB',
     expectsRefusals: true,
     async prepare(attacker) {
-      const view = await makeView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
+      const view = await createView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
       return (signal, statuses) =>
         flood(40, signal, statuses, async () => {
           const path = `/views/${view}/data?format=csv`
@@ -147,7 +147,7 @@ export const attacks: Record<string, Attack> = {
     expectsRefusals: false,
     async prepare(attacker) {
       const pipelines: string[] = []
-      for (let at = 0; at < 12; at += 1) pipelines.push(await makePipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
+      for (let at = 0; at < 12; at += 1) pipelines.push(await createPipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
@@ -155,9 +155,9 @@ export const attacks: Record<string, Attack> = {
     what: '8 loads of 100 MB, again and again',
     expectsRefusals: false,
     async prepare(attacker) {
-      const content = csvOf(100_000_000)
+      const content = generateCsv(100_000_000)
       const pipelines: string[] = []
-      for (let at = 0; at < 8; at += 1) pipelines.push(await makePipeline(attacker, content))
+      for (let at = 0; at < 8; at += 1) pipelines.push(await createPipeline(attacker, content))
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
@@ -167,7 +167,7 @@ export const attacks: Record<string, Attack> = {
     async prepare(attacker) {
       const statement = `do $x$ declare i int := 0; begin loop i := i + 1;
         begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`
-      const pipelines = [await makePipeline(attacker, 'a\n1\n', [statement])]
+      const pipelines = [await createPipeline(attacker, 'a\n1\n', [statement])]
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
@@ -175,8 +175,8 @@ export const attacks: Record<string, Attack> = {
     what: '60 uploads of 20 MB at once to one pipeline',
     expectsRefusals: true,
     async prepare(attacker) {
-      const content = csvOf(20_000_000)
-      const pipeline = await makePipeline(attacker, 'a\n1\n')
+      const content = generateCsv(20_000_000)
+      const pipeline = await createPipeline(attacker, 'a\n1\n')
       const headers = { 'content-type': 'text/csv' }
       return (signal, statuses) =>
         flood(60, signal, statuses, async () => {

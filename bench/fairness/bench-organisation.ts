@@ -33,7 +33,7 @@ const roles = [
   'ROLE_MANAGE_WORKFLOW',
 ] as const
 
-export async function makeOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
+export async function createOrganisation({ pipelineUrl, environment, token }: Installation): Promise<Organisation> {
   const identityUrl = `http://127.0.0.1:${environment['IDENTITY_PORT']}`
   const admin = serviceClient({ baseUrl: identityUrl, token, timeout: 60_000 })
   const code = randomBytes(6).toString('hex')
@@ -87,7 +87,7 @@ export const json = (body: unknown): RequestInit => ({
 })
 
 /** Creates a pipeline, uploads its file and returns its id. */
-export async function makePipeline(
+export async function createPipeline(
   { call, schema }: Organisation,
   content: string | Buffer,
   statements: readonly string[] = [],
@@ -113,7 +113,7 @@ export async function makePipeline(
   return created.body.id
 }
 
-export async function makeView({ call, schema }: Organisation, query: string, changes: object = {}): Promise<string> {
+export async function createView({ call, schema }: Organisation, query: string, changes: object = {}): Promise<string> {
   const name = `v${randomBytes(6).toString('hex')}`
   const body = { name, schema: { id: schema }, query, materialized: false, disabled: false, runTrigger: 'NEVER' }
   const created = await call('POST', '/views', json({ ...body, ...changes }))

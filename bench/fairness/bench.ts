@@ -6,15 +6,15 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
 import { attacks, type Statuses } from './attacks.ts'
-import { dataOutAttacks } from './download-attacks.ts'
-import { makeOrganisation } from './bench-organisation.ts'
+import { downloadAttacks } from './download-attacks.ts'
+import { createOrganisation } from './bench-organisation.ts'
 import { readerAttacks } from './reader-attacks.ts'
-import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
+import { createVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
 /**
  * `npm run bench:fairness [-- options]`: measures organisation B while organisation A exhausts a resource. See
@@ -91,15 +91,15 @@ const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.ex
 
 async function bench(): Promise<void> {
   await using cleaned = new AsyncDisposableStack()
-  const installation = cleaned.use(await step('Sluice is up', startInstallation))
-  const attacker = cleaned.use(await makeOrganisation(installation))
-  const organisation = cleaned.use(await makeOrganisation(installation))
-  const victim = await step('B has its data', () => makeVictim(organisation))
+  const installation = cleaned.use(await runStep('Sluice is up', startInstallation))
+  const attacker = cleaned.use(await createOrganisation(installation))
+  const organisation = cleaned.use(await createOrganisation(installation))
+  const victim = await runStep('B has its data', () => createVictim(organisation))
   const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
 
   const measure = async () =>
     mergeMeasurements(await repeat(rounds, () => measureVictim(organisation, victim, seconds)))
-  const idle = await step('B alone', measure)
+  const idle = await runStep('B alone', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
     const { what, expectsRefusals } = allAttacks[name]!
@@ -107,7 +107,7 @@ async function bench(): Promise<void> {
     cleaned.defer(() => void clients.kill())
     await once(clients, 'message')
     await sleep(2_000)
-    const disturbed = await step(what, measure)
+    const disturbed = await runStep(what, measure)
     clients.send('end')
     const [counts] = (await once(clients, 'message')) as [[number, number][]]
     const statuses: Statuses = new Map(counts)
@@ -129,4 +129,4 @@ async function repeat<T>(times: number, one: () => Promise<T>): Promise<T[]> {
   return all
 }
 
-await bench().catch(refuse)
+await bench().catch(reportFailure)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, flood, type Statuses } from './attacks.ts'
-import { json, makeView, type Organisation } from './bench-organisation.ts'
+import { json, createView, type Organisation } from './bench-organisation.ts'
 
 const slowBytesPerSecond = 10_000
 
@@ -19,12 +19,12 @@ async function download(
 }
 
 /** Attacks with downloads and with queries. */
-export const dataOutAttacks: Record<string, Attack> = {
+export const downloadAttacks: Record<string, Attack> = {
   downloads: {
     what: '20 exports at once of 200 MB, 10 of them read at 10 kB/s',
     expectsRefusals: true,
     async prepare(attacker) {
-      const view = await makeView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
+      const view = await createView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
       const repeat = (bytesPerSecond: number) => (signal: AbortSignal, statuses: Statuses) =>
         flood(10, signal, statuses, (each) =>
           download(attacker, `/views/${view}/data?format=csv`, { bytesPerSecond, signal: each }),

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Attack, Statuses } from './attacks.ts'
-import { json, makePipeline, type Organisation } from './bench-organisation.ts'
+import { json, createPipeline, type Organisation } from './bench-organisation.ts'
 
 /** Outcomes of statements, in place of HTTP statuses: refused or ended sessions count as 503. */
 const count = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
 /** Returns the connection strings of as many readers as an organisation can have. */
 async function makeReaders(attacker: Organisation): Promise<string[]> {
-  await makePipeline(attacker, 'a\n1\n')
+  await createPipeline(attacker, 'a\n1\n')
   const { body: earlier } = await attacker.call('GET', '/warehouse-readers?paging=false')
   for (const { id } of earlier.results ?? earlier) await attacker.call('DELETE', `/warehouse-readers/${id}`)
   const strings: string[] = []

@@ -6,9 +6,9 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
-import { refuse } from '../../infra/user-error.ts'
-import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
+import { reportFailure } from '../../infra/user-error.ts'
+import { startTemporaryPostgres } from '../../infra/test/temporary-postgres.ts'
 import { startGenerator } from './load/start-generator.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
@@ -42,7 +42,7 @@ async function bench(): Promise<void> {
   await using cleaned = new AsyncDisposableStack()
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
   await programs.ready()
-  const cluster = cleaned.use(await throwAwayPostgres())
+  const cluster = cleaned.use(await startTemporaryPostgres())
   const selected = options.only?.split(',')
   const isSelected = (...names: string[]) => !selected || selected.some((name) => names.includes(name))
 
@@ -52,13 +52,13 @@ async function bench(): Promise<void> {
     .map(Number)
     .slice(0, isSelected('searchUsers') ? undefined : 1))
     sizes.push(
-      await step(`${users.toLocaleString('en')} users`, async () =>
+      await runStep(`${users.toLocaleString('en')} users`, async () =>
         cleaned.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
       ),
     )
   const small = sizes[0]!
   const size = { clients: isSelected('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
-  const manyClients = await step(`${size.clients.toLocaleString('en')} clients`, async () =>
+  const manyClients = await runStep(`${size.clients.toLocaleString('en')} clients`, async () =>
     cleaned.use(await startFilledService(cluster, folder, size)),
   )
   const handlers = cleaned.use(await startHandlers(folder, small.database))
@@ -84,7 +84,7 @@ async function bench(): Promise<void> {
   const rows: Row[] = []
   for (const [name, measure] of Object.entries(measures))
     if (isSelected(name)) {
-      const measured = await step(name, () => measure(context))
+      const measured = await runStep(name, () => measure(context))
       for (const row of measured) console.log(`            ${rowSummary(row)}`)
       rows.push(...measured)
     }
@@ -126,4 +126,4 @@ PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds
 `
 }
 
-await bench().catch(refuse)
+await bench().catch(reportFailure)

@@ -2,14 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { keepProcessorsBusy } from '../busy-processors.ts'
 import type { KindName } from './data-files.ts'
-import { runOn } from './database.ts'
+import { executeSql } from './database.ts'
 import { startInstallation } from './installation.ts'
-import { duringLoad } from './measures/requests-during-load.ts'
+import { requestsDuringLoad } from './measures/requests-during-load.ts'
 import { backlog } from './measures/backlog.ts'
 import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/postgres-to-postgres.ts'
@@ -63,7 +63,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
   tables: (context) => manyTables(context),
   exports: (context) => exports(context, Math.max(...context.sizes)),
-  beside: (context) => duringLoad(context, Math.max(...context.sizes)),
+  beside: (context) => requestsDuringLoad(context, Math.max(...context.sizes)),
   'one-row': oneRow,
   backlog,
   'wide-columns': wideColumns,
@@ -72,8 +72,8 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function bench(): Promise<void> {
-  await using installation = await step('Sluice is up', startInstallation)
-  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+  await using installation = await runStep('Sluice is up', startInstallation)
+  await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
     peers: installation.databaseUrl('bench_peers'),
@@ -92,4 +92,4 @@ async function bench(): Promise<void> {
   await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds, options.busy) + reports.join('\n'))
 }
 
-await bench().catch(refuse)
+await bench().catch(reportFailure)

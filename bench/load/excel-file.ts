@@ -52,7 +52,7 @@ const nameOf = (column: number): string => `c${column}`
 export const excelColumns = columns.map(({ type }, index) => `${nameOf(index)} ${type}`)
 
 /** Returns a workbook with this many rows, and a CSV file of the same rows. The files of an earlier run are reused. */
-export async function makeWorkbookFile(folder: string, rows: number): Promise<{ workbook: string; csv: string }> {
+export async function createWorkbookFile(folder: string, rows: number): Promise<{ workbook: string; csv: string }> {
   const [workbook, csv] = [join(folder, `mixed-${rows}.xlsx`), join(folder, `mixed-${rows}.csv`)]
   if (await stat(workbook).catch(() => undefined)) return { workbook, csv }
   await mkdir(folder, { recursive: true })

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { trackCompletion } from '../track-completion.ts'
 
 /** Returns the peak memory of a process in MiB since `resetPeakMemory`, by the kernel's count; 0 without /proc. */
-export async function peakMemory(pid: number): Promise<number> {
+export async function readPeakMemory(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024
 }
@@ -16,7 +16,7 @@ export async function resetPeakMemory(pid: number): Promise<void> {
 export async function watchMemory(pid: number, ended: Promise<unknown>): Promise<number> {
   let peak = 0
   for (const completion = trackCompletion(ended); !completion.done; await pause(20)) {
-    const all = await Promise.all((await processTree(pid)).map(peakMemory))
+    const all = await Promise.all((await processTree(pid)).map(readPeakMemory))
     peak = Math.max(
       peak,
       all.reduce((sum, each) => sum + each, 0),

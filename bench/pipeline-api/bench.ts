@@ -4,9 +4,9 @@ import type { MeasureReport, BenchContext } from './measures/measure.ts'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/requests-at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
@@ -34,7 +34,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function bench(): Promise<void> {
-  await using installation = await step('Sluice is up', startInstallation)
+  await using installation = await runStep('Sluice is up', startInstallation)
   const context: BenchContext = {
     installation,
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },
@@ -73,4 +73,4 @@ ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memo
 
 `
 
-await bench().catch(refuse)
+await bench().catch(reportFailure)

@@ -3,11 +3,11 @@ import { type SourceResult, type BenchContext, type Reference, createReference }
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
-import { installMissingPrograms, programsFolder } from '../../infra/test/install-npm-packages.ts'
-import { runOn } from '../load/database.ts'
+import { reportFailure } from '../../infra/user-error.ts'
+import { installMissingNpmPackages, programsFolder } from '../../infra/test/install-npm-packages.ts'
+import { executeSql } from '../load/database.ts'
 import { startInstallation } from '../load/installation.ts'
 import { startStore } from '../load/object-folder.ts'
 import { formatTarget } from '../load/markdown-report.ts'
@@ -57,7 +57,7 @@ async function* measureSources(context: BenchContext, names: string[]): AsyncGen
 }
 
 async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
-  if (name === 'azure') await installMissingPrograms()
+  if (name === 'azure') await installMissingNpmPackages()
   await using running = await startStore(name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE')
   if (running) yield* objects(context, running, await reference())
 }
@@ -68,8 +68,8 @@ async function bench(): Promise<void> {
     throw new Error(`--only: unknown ${unknownNames.join(', ')}. Known names: ${measureNames.join(', ')}.`)
   }
   await mkdir(options.data, { recursive: true })
-  await using installation = await step('Sluice is up', startInstallation)
-  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+  await using installation = await runStep('Sluice is up', startInstallation)
+  await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
     peers: installation.databaseUrl('bench_peers'),
@@ -149,4 +149,4 @@ loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
 
 `
 
-await bench().catch(refuse)
+await bench().catch(reportFailure)

@@ -1,10 +1,7 @@
 import { bundle } from './bundle.ts'
 
-/**
- * `node infra/bundle/build-image-bundles.ts <checkout> <folder>`, with absolute paths: bundles the programs of both apps for an
- * image.
- */
+/** `node infra/bundle/build-image-bundles.ts <checkout> <folder>` bundles both apps for an image. Both paths are absolute. */
 
 const [root, folder] = process.argv.slice(2)
-if (root === undefined || folder === undefined) throw new Error('give the checkout and the folder to build into')
+if (root === undefined || folder === undefined) throw new Error('Usage: node infra/bundle/build-image-bundles.ts <checkout> <output folder>')
 await bundle(root, folder)

@@ -2,23 +2,26 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root } from '../paths.ts'
-import { refuse } from '../user-error.ts'
+import { reportFailure } from '../user-error.ts'
 import { workspaces } from '../workspaces.ts'
-import { countsOf } from './code-metrics/code-metrics.ts'
-import { productSources } from './code-metrics/product-sources.ts'
-import { readRecorded, risen, tableOf } from './code-metrics/metric-limits.ts'
-import { badNames } from './file-names.ts'
+import { measureCounts } from './code-metrics/code-metrics.ts'
+import { readProductSources } from './code-metrics/product-sources.ts'
+import { readLimits, findExceededLimits, formatCounts } from './code-metrics/metric-limits.ts'
+import { findBadFileNames } from './file-names.ts'
 import { type Part, selectedParts } from './selected-parts.ts'
 
 /**
- * `npm run check [-- package …]`: everything that is said about the code without running it, all at once; exit code 1
- * when one objects. With packages the generated files are left out: they depend on the whole repository.
+ * `npm run check [-- package …]` runs all static checks in parallel: types, lint, format, generated files, counts and
+ * file names. Ends with exit code 1 if a check fails. With packages, it skips the checks of the whole repository:
+ * generated files and counts.
  */
 
-type Outcome = { good: boolean; said: string }
-type Check = { name: string; mend: string; run: () => Promise<Outcome> }
+type CheckResult = { passed: boolean; output: string }
+/** A static check. `fix` tells the developer what to do if it fails. */
+type Check = { name: string; fix: string; run: () => Promise<CheckResult> }
 
-const command = (program: string, ...args: string[]): Promise<Outcome> => {
+/** Runs a program in the root folder. Passes if the exit code is 0. */
+const runCommand = (program: string, ...args: string[]): Promise<CheckResult> => {
   const env = {
     ...process.env,
     TURBO_TELEMETRY_DISABLED: '1',
@@ -26,24 +29,25 @@ const command = (program: string, ...args: string[]): Promise<Outcome> => {
     ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
   }
   const child = spawn(program, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   return new Promise((resolve) => {
-    child.once('error', ({ message }) => resolve({ good: false, said: message }))
-    child.once('close', (code) => resolve({ good: code === 0, said }))
+    child.once('error', ({ message }) => resolve({ passed: false, output: message }))
+    child.once('close', (code) => resolve({ passed: code === 0, output }))
   })
 }
 
-const all = async (...commands: Promise<Outcome>[]): Promise<Outcome> => {
-  const outcomes = await Promise.all(commands)
-  const bad = outcomes.filter(({ good }) => !good)
-  return { good: bad.length === 0, said: bad.map(({ said }) => said).join('\n') }
+/** Combines results: passes if all pass, and returns the output of those that failed. */
+const combineResults = async (...commands: Promise<CheckResult>[]): Promise<CheckResult> => {
+  const results = await Promise.all(commands)
+  const failed = results.filter(({ passed }) => !passed)
+  return { passed: failed.length === 0, output: failed.map(({ output }) => output).join('\n') }
 }
 
-/** Cached for each package, by its sources and those of the packages that it depends on. */
-const turboTypes = (packages: readonly string[]): Promise<Outcome> =>
-  command(
+/** Checks the types of packages. Turbo caches the result of each package by its sources and its dependencies. */
+const checkPackageTypes = (packages: readonly string[]): Promise<CheckResult> =>
+  runCommand(
     'turbo',
     'run',
     'types',
@@ -55,74 +59,78 @@ const turboTypes = (packages: readonly string[]): Promise<Outcome> =>
     ...packages.map((name) => `--filter=${name}`),
   )
 
-/** With one checker: several check what they share each for itself, and the other checks use the other cores. */
-const tsc = (project: string): Promise<Outcome> =>
-  command('tsc', '-p', project, '--checkers', '1', ...(pc.isColorSupported ? ['--pretty'] : []))
+/**
+ * Checks the types of a project with one checker. Several checkers would each check the shared types again, and the other
+ * checks use the other cores.
+ */
+const checkProjectTypes = (project: string): Promise<CheckResult> =>
+  runCommand('tsc', '-p', project, '--checkers', '1', ...(pc.isColorSupported ? ['--pretty'] : []))
 
-/** All packages in one program: a package that others import is read and checked once. */
-const types = (parts: readonly Part[]): Promise<Outcome> => {
-  if (parts.length === 0) return tsc('infra/check/tsconfig.all.json')
+/** Without parts, checks all packages in one program, so that a package which others import is checked once. */
+const checkTypes = (parts: readonly Part[]): Promise<CheckResult> => {
+  if (parts.length === 0) return checkProjectTypes('infra/check/tsconfig.all.json')
   const packages = parts.flatMap(({ workspace }) => workspace ?? [])
-  return all(
-    ...(packages.length > 0 ? [turboTypes(packages)] : []),
-    ...(packages.length < parts.length ? [tsc('.')] : []),
+  return combineResults(
+    ...(packages.length > 0 ? [checkPackageTypes(packages)] : []),
+    ...(packages.length < parts.length ? [checkProjectTypes('.')] : []),
   )
 }
 
-const names = (folders: readonly string[]): Promise<Outcome> => {
-  const bad = badNames().filter(
+const checkFileNames = (folders: readonly string[]): Promise<CheckResult> => {
+  const badNames = findBadFileNames().filter(
     (file) => folders.length === 0 || folders.some((folder) => file.startsWith(`${folder}/`)),
   )
-  return Promise.resolve({ good: bad.length === 0, said: bad.join('\n') })
+  return Promise.resolve({ passed: badNames.length === 0, output: badNames.join('\n') })
 }
 
-const counts = (): Promise<Outcome> => {
-  const found = countsOf(productSources())
-  const worse = risen(found, readRecorded())
-  return Promise.resolve({ good: worse.length === 0, said: [tableOf(found), '', ...worse].join('\n') })
+const checkCounts = (): Promise<CheckResult> => {
+  const counts = measureCounts(readProductSources())
+  const exceeded = findExceededLimits(counts, readLimits())
+  return Promise.resolve({ passed: exceeded.length === 0, output: [formatCounts(counts), '', ...exceeded].join('\n') })
 }
 
-/** The checks of some parts, or of everything where none are named. */
-const checksOf = (parts: readonly Part[]): Check[] => {
+/** Returns the checks of the given parts, or of the whole repository without parts. */
+const selectChecks = (parts: readonly Part[]): Check[] => {
   const folders = parts.map(({ folder }) => folder)
   const generated = {
     name: 'generated files',
-    mend: 'run "npm run generate"',
-    run: () => command(process.execPath, join(root, 'infra/generate/generate.ts'), '--check'),
+    fix: 'run "npm run generate"',
+    run: () => runCommand(process.execPath, join(root, 'infra/generate/generate.ts'), '--check'),
   }
   return [
-    { name: 'types', mend: 'mend what tsc says', run: () => types(parts) },
+    { name: 'types', fix: 'fix the errors that tsc reports', run: () => checkTypes(parts) },
     {
       name: 'lint',
-      mend: '"npm run format" mends some of it',
-      run: () => command('oxlint', '--type-aware', '--deny-warnings', ...folders),
+      fix: 'run "npm run format" to fix some of the findings',
+      run: () => runCommand('oxlint', '--type-aware', '--deny-warnings', ...folders),
     },
     {
       name: 'format',
-      mend: 'run "npm run format"',
-      run: () => command('biome', 'format', '--max-diagnostics=20', ...(folders.length > 0 ? folders : ['.'])),
+      fix: 'run "npm run format"',
+      run: () => runCommand('biome', 'format', '--max-diagnostics=20', ...(folders.length > 0 ? folders : ['.'])),
     },
     ...(parts.length === 0 ? [generated] : []),
     ...(parts.length === 0
-      ? [{ name: 'counts', mend: 'use plainer words or fewer parts; the figures may fall, not rise', run: counts }]
+      ? [{ name: 'counts', fix: 'lower the counts above their limit: use plainer words or fewer parts', run: checkCounts }]
       : []),
-    { name: 'names', mend: 'name it after what it holds', run: () => names(folders) },
+    { name: 'names', fix: 'give the file a specific name in kebab-case', run: () => checkFileNames(folders) },
   ]
 }
 
-const report = async ({ name, mend, run }: Check): Promise<boolean> => {
-  const began = performance.now()
-  const { good, said } = await run()
-  const time = pc.dim(`${((performance.now() - began) / 1000).toFixed(1)} s`)
-  if (good) console.log(`${pc.green('✓')} ${name} ${time}`)
-  else console.log(`${pc.red('✗')} ${pc.bold(name)} ${time}\n\n${said.trim()}\n\n  ${pc.yellow('→')} ${mend}\n`)
-  return good
+/** Runs a check and prints its result. Returns whether it passed. */
+const runAndReport = async ({ name, fix, run }: Check): Promise<boolean> => {
+  const startedAt = performance.now()
+  const { passed, output } = await run()
+  const time = pc.dim(`${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
+  if (passed) console.log(`${pc.green('✓')} ${name} ${time}`)
+  else console.log(`${pc.red('✗')} ${pc.bold(name)} ${time}\n\n${output.trim()}\n\n  ${pc.yellow('→')} ${fix}\n`)
+  return passed
 }
 
-const check = async (): Promise<void> => {
+const runChecks = async (): Promise<void> => {
   const parts = selectedParts(process.argv.slice(2), workspaces())
-  const outcomes = await Promise.all(checksOf(parts).map(report))
-  process.exitCode = outcomes.every(Boolean) ? 0 : 1
+  const passed = await Promise.all(selectChecks(parts).map(runAndReport))
+  process.exitCode = passed.every(Boolean) ? 0 : 1
 }
 
-await check().catch(refuse)
+await runChecks().catch(reportFailure)

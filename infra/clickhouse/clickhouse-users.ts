@@ -3,92 +3,95 @@ import { createHash } from 'node:crypto'
 interface User {
   /** SHA-256, in hexadecimal digits. */
   password: string
-  /** `name = value`, `min`, `max` and `const` of each, as SQL has them. */
+  /** Settings as in SQL, for example `max_memory_usage = 5 min 1 max 5`. */
   settings: string[]
-  /** The text between GRANT and TO. */
+  /** For each GRANT statement, the text between GRANT and TO. */
   grants: string[]
-  /** True after HOST NONE: the user cannot connect. */
+  /** True after HOST NONE, which prevents connections of the user. */
   noHost?: boolean
 }
 
 /** Users by their name. */
 export type Users = Record<string, User>
 
-const name = '`([a-z0-9_]+)`'
-const password = "identified with (sha256_password by '[^'\\\\]+'|sha256_hash by '[0-9a-f]{64}')"
-const created = new RegExp(`^create user if not exists ${name} ${password}$`)
-const altered = new RegExp(`^alter user ${name}(?: ${password})?(?: host (any|none))? settings (.+)$`)
-const granted = new RegExp(`^grant (.+) to ${name}$`)
-const revoked = new RegExp(`^revoke (.+) from ${name}$`)
-const dropped = /^drop user if exists (.+)$/
+const namePattern = '`([a-z0-9_]+)`'
+const passwordPattern = "identified with (sha256_password by '[^'\\\\]+'|sha256_hash by '[0-9a-f]{64}')"
+const createUserPattern = new RegExp(`^create user if not exists ${namePattern} ${passwordPattern}$`)
+const alterUserPattern = new RegExp(`^alter user ${namePattern}(?: ${passwordPattern})?(?: host (any|none))? settings (.+)$`)
+const grantPattern = new RegExp(`^grant (.+) to ${namePattern}$`)
+const revokePattern = new RegExp(`^revoke (.+) from ${namePattern}$`)
+const dropUserPattern = /^drop user if exists (.+)$/
 
-/** Whether a statement changes users or their rights. */
-export const isAboutUsers = (statement: string): boolean =>
+/** Returns whether a statement changes users or their rights. */
+export const isUserStatement = (statement: string): boolean =>
   /^\s*((create|alter|drop)\s+user|grant|revoke)\b/i.test(statement)
 
-/** Returns the users after a statement; undefined for an unknown statement. */
-export function afterStatement(users: Users, statement: string): Users | undefined {
-  const [, made, first] = created.exec(statement) ?? []
-  if (made)
-    return users[made] ? users : { ...users, [made]: { password: identifiedHash(first!), settings: [], grants: [] } }
-  const [, changed, other, host, settings] = altered.exec(statement) ?? []
-  if (changed) {
-    const { grants = [], password: kept = '' } = users[changed] ?? {}
-    const hash = other === undefined ? kept : identifiedHash(other)
+/** Returns the users after a statement; undefined for an unsupported statement. */
+export function applyUserStatement(users: Users, statement: string): Users | undefined {
+  const [, createdUser, identification] = createUserPattern.exec(statement) ?? []
+  if (createdUser)
+    return users[createdUser] ? users : { ...users, [createdUser]: { password: parsePasswordHash(identification!), settings: [], grants: [] } }
+  const [, alteredUser, newIdentification, host, settings] = alterUserPattern.exec(statement) ?? []
+  if (alteredUser) {
+    const { grants = [], password: oldHash = '' } = users[alteredUser] ?? {}
+    const hash = newIdentification === undefined ? oldHash : parsePasswordHash(newIdentification)
     const noHost = host === 'none' ? { noHost: true } : {}
-    return { ...users, [changed]: { password: hash, settings: settings!.split(', '), grants, ...noHost } }
+    return { ...users, [alteredUser]: { password: hash, settings: settings!.split(', '), grants, ...noHost } }
   }
-  const [, what, to] = granted.exec(statement) ?? []
-  if (to && users[to]) return { ...users, [to]: { ...users[to], grants: [...new Set([...users[to].grants, what!])] } }
-  const [, lost, from] = revoked.exec(statement) ?? []
+  const [, grant, to] = grantPattern.exec(statement) ?? []
+  if (to && users[to]) return { ...users, [to]: { ...users[to], grants: [...new Set([...users[to].grants, grant!])] } }
+  const [, revoked, from] = revokePattern.exec(statement) ?? []
   if (from && users[from]) {
-    const grants = users[from].grants.filter((grant) => grant !== lost)
+    const grants = users[from].grants.filter((grant) => grant !== revoked)
     return { ...users, [from]: { ...users[from], grants } }
   }
-  const [, gone] = dropped.exec(statement) ?? []
-  if (!gone) return undefined
-  const names = new Set(gone.replaceAll('`', '').split(', '))
+  const [, droppedUsers] = dropUserPattern.exec(statement) ?? []
+  if (!droppedUsers) return undefined
+  const names = new Set(droppedUsers.replaceAll('`', '').split(', '))
   return Object.fromEntries(Object.entries(users).filter(([user]) => !names.has(user)))
 }
 
-const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
+const hashPassword = (secret: string) => createHash('sha256').update(secret).digest('hex')
 
 /** Returns the hash in `sha256_hash by '…'`, or of the password in `sha256_password by '…'`. */
-function identifiedHash(identified: string): string {
+function parsePasswordHash(identified: string): string {
   const secret = identified.slice(identified.indexOf("'") + 1, -1)
-  return identified.startsWith('sha256_hash') ? secret : hashOf(secret)
+  return identified.startsWith('sha256_hash') ? secret : hashPassword(secret)
 }
 
 /**
  * Returns users.xml with these users, the administrator, who has all rights, and `default`, which the process itself
  * uses. `default` needs no password on this machine.
  */
-export function usersFile(users: Users, admin: { user: string; password: string }): string {
-  const own = Object.entries(users).filter(([, { grants, settings }]) => grants.length + settings.length > 0)
-  const everywhere = '<networks><ip>::/0</ip></networks><quota>default</quota>'
+export function buildUsersXml(users: Users, admin: { user: string; password: string }): string {
+  const activeUsers = Object.entries(users).filter(([, { grants, settings }]) => grants.length + settings.length > 0)
+  const anyNetwork = '<networks><ip>::/0</ip></networks><quota>default</quota>'
   return `<clickhouse>
 <quotas><default></default></quotas>
-<profiles><default></default>${own.map(([user, { settings }]) => profile(user, settings)).join('\n')}</profiles>
+<profiles><default></default>${activeUsers.map(([user, { settings }]) => buildProfile(user, settings)).join('\n')}</profiles>
 <users>
 <default><password></password><networks><ip>::1</ip></networks><profile>default</profile><quota>default</quota></default>
-<${admin.user}><password_sha256_hex>${hashOf(admin.password)}</password_sha256_hex>${everywhere}<profile>default</profile>
+<${admin.user}><password_sha256_hex>${hashPassword(admin.password)}</password_sha256_hex>${anyNetwork}<profile>default</profile>
 <access_management>1</access_management></${admin.user}>
-${own.map(([user, { password: hash, grants, noHost }]) => `<${user}><password_sha256_hex>${hash}</password_sha256_hex>${noHost ? '<networks></networks><quota>default</quota>' : everywhere}<profile>${user}</profile><grants>${grants.length > 0 ? grants.map((grant) => `<query>GRANT ${grant}</query>`).join('') : '<query>REVOKE ALL ON *.*</query>'}</grants></${user}>`).join('\n')}
+${activeUsers.map(([user, { password: hash, grants, noHost }]) => `<${user}><password_sha256_hex>${hash}</password_sha256_hex>${noHost ? '<networks></networks><quota>default</quota>' : anyNetwork}<profile>${user}</profile><grants>${grants.length > 0 ? grants.map((grant) => `<query>GRANT ${grant}</query>`).join('') : '<query>REVOKE ALL ON *.*</query>'}</grants></${user}>`).join('\n')}
 </users>
 </clickhouse>
 `
 }
 
-/** `max_memory_usage = 5 min 1 max 5`, `readonly = 2 readonly`, `merge_tree_disk const`. */
-function profile(user: string, settings: readonly string[]): string {
+/**
+ * Returns the settings profile of a user. `settings` are as in SQL: `max_memory_usage = 5 min 1 max 5`,
+ * `readonly = 2 readonly`, `merge_tree_disk const`.
+ */
+function buildProfile(user: string, settings: readonly string[]): string {
   const values: string[] = []
   const limits: string[] = []
   for (const setting of settings) {
-    const [, what = '', value, least, most, fixed] =
+    const [, name = '', value, min, max, isConst] =
       /^(\w+)(?: = (\d+))?(?: min (\d+))?(?: max (\d+))?( readonly| const)?$/.exec(setting) ?? []
-    if (value !== undefined) values.push(`<${what}>${value}</${what}>`)
-    const limit = `${least ? `<min>${least}</min>` : ''}${most ? `<max>${most}</max>` : ''}${fixed ? '<const/>' : ''}`
-    if (limit) limits.push(`<${what}>${limit}</${what}>`)
+    if (value !== undefined) values.push(`<${name}>${value}</${name}>`)
+    const limit = `${min ? `<min>${min}</min>` : ''}${max ? `<max>${max}</max>` : ''}${isConst ? '<const/>' : ''}`
+    if (limit) limits.push(`<${name}>${limit}</${name}>`)
   }
   return `<${user}>${values.join('')}<constraints>${limits.join('')}</constraints></${user}>`
 }

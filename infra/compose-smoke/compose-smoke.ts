@@ -7,15 +7,15 @@
  */
 import { deepStrictEqual } from 'node:assert'
 import { run } from './run-command.ts'
-import { expectConfined } from './confinement.ts'
+import { assertContainersConfined } from './confinement.ts'
 import { adminPassword, runDemo } from './run-demo.ts'
-import { expectExposure } from './network-exposure.ts'
-import { crash, restarts, untilHealthy } from './container-health.ts'
-import { expectProductionOnly } from './image-contents.ts'
-import { expectSecrecy, readSecrets } from './secret-leaks.ts'
+import { assertNetworkExposure } from './network-exposure.ts'
+import { crash, restarts, waitUntilHealthy } from './container-health.ts'
+import { assertProductionFilesOnly } from './image-contents.ts'
+import { assertNoSecretLeaks, readSecrets } from './secret-leaks.ts'
 import { databases, describeStack, images, type Stack } from './compose-project.ts'
-import { expectSignIn } from './sign-in.ts'
-import { step } from './run-step.ts'
+import { assertSignInServed } from './sign-in.ts'
+import { runStep } from './run-step.ts'
 
 const engineAnswers = (): Promise<boolean> =>
   Promise.all([
@@ -29,37 +29,37 @@ const engineAnswers = (): Promise<boolean> =>
 const story = async (stack: Stack): Promise<void> => {
   const up = (): Promise<string> => stack.compose(['up', '--detach', '--wait', '--wait-timeout', '300'], 600)
 
-  await step('the images build', () => stack.compose(['build'], 1200))
-  await step('identity holds nothing but what it runs on', () => expectProductionOnly(stack, 'identity'))
-  await step('pipeline holds nothing but what it runs on', () => expectProductionOnly(stack, 'pipeline'))
-  await step('an empty machine becomes a healthy stack', () => up().then(() => untilHealthy(stack)))
-  const password = await step('identity-setup printed the administrator', () => adminPassword(stack))
-  await step('the demo loads 20,000 rows', () => runDemo(stack, password))
+  await runStep('the images build', () => stack.compose(['build'], 1200))
+  await runStep('identity holds nothing but what it runs on', () => assertProductionFilesOnly(stack, 'identity'))
+  await runStep('pipeline holds nothing but what it runs on', () => assertProductionFilesOnly(stack, 'pipeline'))
+  await runStep('an empty machine becomes a healthy stack', () => up().then(() => waitUntilHealthy(stack)))
+  const password = await runStep('identity-setup printed the administrator', () => adminPassword(stack))
+  await runStep('the demo loads 20,000 rows', () => runDemo(stack, password))
 
-  await step('pages and the OpenID Provider answer', () => expectSignIn(stack))
+  await runStep('pages and the OpenID Provider answer', () => assertSignInServed(stack))
 
-  await step('no root, no capabilities, nothing to write to', () => expectConfined(stack))
-  await step('two published ports, and databases out of reach', () => expectExposure(stack))
-  await step('no secret is readable outside its volume', () => expectSecrecy(stack, password))
+  await runStep('no root, no capabilities, nothing to write to', () => assertContainersConfined(stack))
+  await runStep('two published ports, and databases out of reach', () => assertNetworkExposure(stack))
+  await runStep('no secret is readable outside its volume', () => assertNoSecretLeaks(stack, password))
 
-  await step('a crashed worker comes back', () => crash(stack, 'pipeline-worker').then(() => untilHealthy(stack)))
+  await runStep('a crashed worker comes back', () => crash(stack, 'pipeline-worker').then(() => waitUntilHealthy(stack)))
   for (const database of databases) {
-    await step(`a crashed ${database} comes back, and no service falls with it`, async () => {
+    await runStep(`a crashed ${database} comes back, and no service falls with it`, async () => {
       const before = await restarts(stack)
       await crash(stack, database)
-      await untilHealthy(stack)
+      await waitUntilHealthy(stack)
       deepStrictEqual(await restarts(stack), before)
     })
   }
-  await step('the demo loads again', () => runDemo(stack, password))
+  await runStep('the demo loads again', () => runDemo(stack, password))
 
   const secrets = await readSecrets(stack)
-  await step('stopped and started again, it is healthy', async () => {
+  await runStep('stopped and started again, it is healthy', async () => {
     await stack.compose(['down'])
     await up()
-    await untilHealthy(stack)
+    await waitUntilHealthy(stack)
   })
-  await step('with the same secrets and the same administrator', async () => {
+  await runStep('with the same secrets and the same administrator', async () => {
     deepStrictEqual(await readSecrets(stack), secrets)
     await runDemo(stack, password)
   })
@@ -70,7 +70,7 @@ const remove = async (stack: Stack): Promise<void> => {
   await stack.docker(['image', 'rm', '--force', ...images.map(stack.image)])
 }
 
-const tellFailure = async (stack: Stack, error: unknown): Promise<void> => {
+const printFailure = async (stack: Stack, error: unknown): Promise<void> => {
   process.exitCode = 1
   for (const args of [
     ['ps', '--all'],
@@ -85,8 +85,8 @@ if (await engineAnswers()) {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
   const stack = await describeStack()
-  await story(await describeStack(interruption.signal)).catch((error: unknown) => tellFailure(stack, error))
-  await step('everything is removed', () => remove(stack))
+  await story(await describeStack(interruption.signal)).catch((error: unknown) => printFailure(stack, error))
+  await runStep('everything is removed', () => remove(stack))
 } else {
   console.log('No container engine with compose answers here, so the compose smoke test is skipped.')
 }

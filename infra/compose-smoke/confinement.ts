@@ -2,18 +2,18 @@ import { ok, strictEqual } from 'node:assert'
 import { databases, oneShots, services, type Container, type Stack } from './compose-project.ts'
 
 /** Throws unless every container runs without root, capabilities or a writable root, and what runs in it agrees. */
-export const expectConfined = async (stack: Stack): Promise<void> => {
+export const assertContainersConfined = async (stack: Stack): Promise<void> => {
   const containers = await stack.containers()
   for (const service of [...databases, ...services, ...oneShots]) {
     const container = containers.get(service)
     ok(container !== undefined, `there is no container of ${service}`)
-    expectConfiguration(service, container)
+    assertContainerConfiguration(service, container)
   }
-  for (const service of [...databases, ...services]) await expectProcesses(stack, service)
-  for (const database of databases) await expectOrdinaryRole(stack, database)
+  for (const service of [...databases, ...services]) await assertProcessesUnprivileged(stack, service)
+  for (const database of databases) await assertOrdinaryRole(stack, database)
 }
 
-const expectConfiguration = (service: string, { Config, HostConfig }: Container): void => {
+const assertContainerConfiguration = (service: string, { Config, HostConfig }: Container): void => {
   const lasting = !(oneShots as readonly string[]).includes(service)
   ok(/^[1-9]\d*:[1-9]\d*$/.test(Config.User), `${service} runs as "${Config.User}"`)
   ok(HostConfig.ReadonlyRootfs, `${service} can write its root file system`)
@@ -29,7 +29,7 @@ const expectConfiguration = (service: string, { Config, HostConfig }: Container)
 }
 
 /** The users and capabilities of every process inside, and a real attempt to write. */
-const expectProcesses = async (stack: Stack, service: string): Promise<void> => {
+const assertProcessesUnprivileged = async (stack: Stack, service: string): Promise<void> => {
   const status = await stack.execute(service, 'sh', '-c', 'cat /proc/[0-9]*/status 2>/dev/null || true')
   const users = [...status.matchAll(/^Uid:\s+(.*)$/gm)].flatMap((match) => (match[1] ?? '').split(/\s+/))
   const capabilities = [...status.matchAll(/^Cap(?:Prm|Eff|Bnd):\s+(.*)$/gm)].map((match) => match[1])
@@ -45,7 +45,7 @@ const expectProcesses = async (stack: Stack, service: string): Promise<void> => 
 }
 
 /** The application's role owns its database without being a superuser, and no other role can connect. */
-const expectOrdinaryRole = async (stack: Stack, database: string): Promise<void> => {
+const assertOrdinaryRole = async (stack: Stack, database: string): Promise<void> => {
   const role = database.replace('-db', '')
   const sql = `SELECT rolsuper, rolbypassrls, rolreplication, datdba = pg_roles.oid,
       coalesce((SELECT bool_or(grantee = 0 AND privilege_type = 'CONNECT') FROM aclexplode(datacl)), true)

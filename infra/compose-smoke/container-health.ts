@@ -13,7 +13,7 @@ const until = async (objection: () => Promise<string | undefined>, seconds: numb
 }
 
 /** Waits until every container is healthy and every service reports that it is ready. */
-export const untilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
+export const waitUntilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
   until(async () => {
     const containers = await stack.containers()
     for (const service of [...databases, ...services]) {

@@ -15,9 +15,9 @@ type Entry = {
 type Lock = Record<string, Entry>
 
 /** Throws unless an image holds exactly one application, the packages it needs to run, and no test or package manager. */
-export const expectProductionOnly = async (stack: Stack, app: string): Promise<void> => {
+export const assertProductionFilesOnly = async (stack: Stack, app: string): Promise<void> => {
   const lock: Lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages
-  const needed = neededBy(lock, `apps/${app}`)
+  const needed = findRequiredPackages(lock, `apps/${app}`)
   const files = await stack.docker([
     'run',
     '--rm',
@@ -62,7 +62,7 @@ export const expectProductionOnly = async (stack: Stack, app: string): Promise<v
 }
 
 /** The lock's paths of every installed package that a workspace needs to run, found as Node finds them. */
-const neededBy = (lock: Lock, workspace: string): Set<string> => {
+const findRequiredPackages = (lock: Lock, workspace: string): Set<string> => {
   const seen = new Set<string>([workspace])
   for (const path of seen) {
     const entry = lock[path]

@@ -9,7 +9,7 @@ const reach: Record<(typeof services)[number], readonly string[]> = {
 }
 
 /** Throws unless two ports are published, to this machine alone, and each service reaches its own databases and no other. */
-export const expectExposure = async (stack: Stack): Promise<void> => {
+export const assertNetworkExposure = async (stack: Stack): Promise<void> => {
   const containers = await stack.containers()
   const published = [...containers].flatMap(([service, { NetworkSettings }]) =>
     Object.entries(NetworkSettings.Ports).flatMap(([port, bindings]) =>

@@ -16,7 +16,7 @@ export const readSecrets = async (stack: Stack): Promise<Record<string, string>>
 }
 
 /** Throws when a secret can be read anywhere but in its volume: configuration, containers, images, logs. */
-export const expectSecrecy = async (stack: Stack, adminPassword: string): Promise<void> => {
+export const assertNoSecretLeaks = async (stack: Stack, adminPassword: string): Promise<void> => {
   const files = await readSecrets(stack)
   const texts = Object.values(files)
   ok(texts.length >= 13 && texts.every((text) => text.length >= 32), 'the volumes hold their secrets')

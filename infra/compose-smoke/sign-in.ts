@@ -8,7 +8,7 @@ const get = async (url: string): Promise<{ type: string; text: string }> => {
 }
 
 /** Throws unless people get a page with its style, and applications find the OpenID Provider and its keys. */
-export const expectSignIn = async ({ identityUrl }: Stack): Promise<void> => {
+export const assertSignInServed = async ({ identityUrl }: Stack): Promise<void> => {
   const page = await get(`${identityUrl}/account/forgot-password`)
   match(page.type, /text\/html/)
   const [, style] = /<link[^>]*rel="stylesheet"[^>]*href="([^"]+)"/.exec(page.text) ?? []

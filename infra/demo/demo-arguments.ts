@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 export interface DemoArguments {
   /** Undefined: a health data set is made. */
@@ -12,7 +12,7 @@ export interface DemoArguments {
 }
 
 /** The command was written wrong: exit code 2. */
-export class Misuse extends Refusal {}
+export class UsageError extends UserError {}
 
 export const usage = `npm run demo -- [file] [--rows N] [--name "Name of the pipeline"]
 
@@ -27,20 +27,20 @@ SLUICE_ADMIN_USERNAME, SLUICE_ADMIN_PASSWORD    who signs in, when not the admin
 
 const maxRows = 100_000_000
 
-/** Throws `Misuse` with a sentence. */
-export function readArguments(given: string[]): DemoArguments {
+/** Throws `UsageError` with a sentence. */
+export function parseDemoArguments(given: string[]): DemoArguments {
   const { values, positionals } = parsed(given)
   if (positionals.length > 1)
-    throw new Misuse(`One file at a time, not ${positionals.length}: ${positionals.join(', ')}.`)
+    throw new UsageError(`One file at a time, not ${positionals.length}: ${positionals.join(', ')}.`)
   const [file] = positionals
   if (file !== undefined && values.rows !== undefined)
-    throw new Misuse('--rows is for the data set that is made here: leave it out, or the file.')
+    throw new UsageError('--rows is for the data set that is made here: leave it out, or the file.')
   const rows = Number(values.rows ?? 200_000)
   if (!Number.isInteger(rows) || rows < 1 || rows > maxRows)
-    throw new Misuse(`--rows must be a whole number from 1 to ${maxRows}, not "${values.rows}".`)
+    throw new UsageError(`--rows must be a whole number from 1 to ${maxRows}, not "${values.rows}".`)
   const name = values.name?.trim()
   if (name !== undefined && (name === '' || name.length > 255))
-    throw new Misuse('--name must have 1 to 255 characters.')
+    throw new UsageError('--name must have 1 to 255 characters.')
   return { file, rows, name, help: values.help ?? false }
 }
 
@@ -57,6 +57,6 @@ function parsed(args: string[]) {
     })
   } catch (error) {
     const [first = ''] = (error as Error).message.split('. ')
-    throw new Misuse(`${first}. Try "npm run demo -- --help".`)
+    throw new UsageError(`${first}. Try "npm run demo -- --help".`)
   }
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { RemoteProblem, SecondFactorRequired, type UserSession, signIn, type PasswordSignIn } from '@sluice/client'
 import pc from 'picocolors'
 import { state } from '../paths.ts'
-import { Refusal } from '../user-error.ts'
-import { Misuse, readArguments, usage, type DemoArguments } from './demo-arguments.ts'
+import { UserError } from '../user-error.ts'
+import { UsageError, parseDemoArguments, usage, type DemoArguments } from './demo-arguments.ts'
 import { promptPassword } from './prompt-password.ts'
 import { explain, explainSignIn } from './explain-errors.ts'
 import { writeHealthData } from './health-data.ts'
@@ -15,7 +15,7 @@ import { watchLoad } from './watch-load.ts'
 import { rowsText, secondsText } from './format-units.ts'
 import { progress, type ProgressView } from './progress-bar.ts'
 import { report } from './load-report.ts'
-import { csvFile } from './upload-file.ts'
+import { inspectUploadFile } from './upload-file.ts'
 
 /**
  * `npm run demo [-- file.csv]`: loads a file into the running Sluice. Exit code 0 if the rows were loaded, 1 if not, 2
@@ -34,7 +34,7 @@ const view = progress(stdout)
 
 async function demo(given: DemoArguments): Promise<void> {
   const { signal } = interrupted
-  if (given.file !== undefined) await csvFile(given.file, given.file)
+  if (given.file !== undefined) await inspectUploadFile(given.file, given.file)
   const installation = await findInstallation(process.env, state)
   const { identityUrl, pipelineUrl, username } = installation
   const password = installation.password ?? (await passwordFromTerminal(installation, signal))
@@ -69,19 +69,19 @@ async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promis
   } catch (error) {
     if (!(error instanceof SecondFactorRequired)) throw error
     if (!isTerminal)
-      throw new Refusal(
+      throw new UserError(
         `${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`,
       )
     const code = await promptPassword(`  Code of the second factor of ${user.username}: `, signal)
     return await error.confirm(code).catch((refused: unknown) => {
-      throw refused instanceof RemoteProblem ? new Refusal(refused.message, { cause: refused }) : refused
+      throw refused instanceof RemoteProblem ? new UserError(refused.message, { cause: refused }) : refused
     })
   }
 }
 
 async function passwordFromTerminal({ username, identityUrl }: Installation, signal: AbortSignal): Promise<string> {
   if (!isTerminal)
-    throw new Refusal(
+    throw new UserError(
       `The password of ${username} is not known here: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`,
     )
   return promptPassword(`  Password of ${username} at ${identityUrl}: `, signal)
@@ -110,15 +110,15 @@ function end(error: unknown, view: ProgressView): void {
     console.error('  Interrupted. If a run was queued, it goes on by itself.')
   } else if (error instanceof Error && error.name === 'AbortError') process.exitCode = 130
   else {
-    process.exitCode = error instanceof Misuse ? 2 : 1
+    process.exitCode = error instanceof UsageError ? 2 : 1
     const full = (error as NodeJS.ErrnoException).code === 'ENOSPC'
     const sentence = full ? 'The disk is full: free some space and start again.' : (error as Error).message
-    console.error(full || error instanceof Refusal ? `${colors.red('✗')} ${sentence}` : error)
+    console.error(full || error instanceof UserError ? `${colors.red('✗')} ${sentence}` : error)
   }
 }
 
 try {
-  const given = readArguments(process.argv.slice(2))
+  const given = parseDemoArguments(process.argv.slice(2))
   if (given.help) console.log(usage)
   else await demo(given)
 } catch (error) {

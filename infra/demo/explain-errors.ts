@@ -1,5 +1,5 @@
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Installation } from './installation.ts'
 
 const passwords: Record<Installation['passwordFrom'], string> = {
@@ -12,17 +12,17 @@ const passwords: Record<Installation['passwordFrom'], string> = {
 /** Turns a failed sign-in into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explainSignIn(error: unknown, { identityUrl, username, passwordFrom }: Installation): unknown {
   if (error instanceof RemoteProblem && (error.status === 401 || error.status === 400))
-    return new Refusal(`${username} may not sign in with this password: ${passwords[passwordFrom]}.`, { cause: error })
+    return new UserError(`${username} may not sign in with this password: ${passwords[passwordFrom]}.`, { cause: error })
   if (error instanceof RemoteProblem && error.status === 404)
-    return new Refusal(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
+    return new UserError(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
   return explain(error, 'identity service', identityUrl)
 }
 
 /** Turns a failure of a service into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explain(error: unknown, part: string, address: string): unknown {
-  if (error instanceof RemoteProblem) return new Refusal(refusalOf(error), { cause: error })
+  if (error instanceof RemoteProblem) return new UserError(refusalOf(error), { cause: error })
   if (!(error instanceof ServiceUnavailable)) return error
-  return new Refusal(`The ${part} at ${address} ${troubles[error.reason](error)}`, { cause: error })
+  return new UserError(`The ${part} at ${address} ${troubles[error.reason](error)}`, { cause: error })
 }
 
 const startFirst = 'run "npm start" first, in another terminal, or correct IDENTITY_URL and PIPELINE_URL.'

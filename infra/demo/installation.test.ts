@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
-import { Misuse, readArguments } from './demo-arguments.ts'
+import { UsageError, parseDemoArguments } from './demo-arguments.ts'
 import { explain, explainSignIn } from './explain-errors.ts'
 import { findInstallation } from './installation.ts'
-import { csvFile } from './upload-file.ts'
+import { inspectUploadFile } from './upload-file.ts'
 
 let state: string
 beforeEach(async () => {
@@ -64,13 +64,13 @@ it('findInstallation uses the default ports if local.json is invalid, and refuse
     password: undefined,
     passwordFrom: 'terminal',
   })
-  await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(Misuse)
+  await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(UsageError)
 })
 
-it('readArguments returns the file, the number of rows and the name, with defaults', () => {
-  expect(readArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
-  expect(readArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
-  expect(readArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
+it('parseDemoArguments returns the file, the number of rows and the name, with defaults', () => {
+  expect(parseDemoArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
+  expect(parseDemoArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
+  expect(parseDemoArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
 })
 
 it.each([
@@ -81,15 +81,15 @@ it.each([
   [['a.csv', '--rows', '5']],
   [['--name', ' ']],
   [['--colour']],
-])('readArguments rejects %j', (given) => {
-  expect(() => readArguments(given)).toThrow(Misuse)
+])('parseDemoArguments rejects %j', (given) => {
+  expect(() => parseDemoArguments(given)).toThrow(UsageError)
 })
 
-it('csvFile rejects an empty file, a missing file and a folder', async () => {
+it('inspectUploadFile rejects an empty file, a missing file and a folder', async () => {
   await writeFile(join(state, 'empty.csv'), '')
-  await expect(csvFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
-  await expect(csvFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/does not exist/)
-  await expect(csvFile(state, 'x')).rejects.toThrow(/is not a file/)
+  await expect(inspectUploadFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
+  await expect(inspectUploadFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/does not exist/)
+  await expect(inspectUploadFile(state, 'x')).rejects.toThrow(/is not a file/)
 })
 
 it('explainSignIn and explain say what failed and what to do, and return other errors unchanged', async () => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Misuse } from './demo-arguments.ts'
+import { UsageError } from './demo-arguments.ts'
 
 /** The addresses of an installation, and its administrator. */
 export interface Installation {
@@ -25,7 +25,7 @@ interface Secrets {
 
 /**
  * Finds the installation by the environment, or else by the files of `npm start`. The password of `npm start` is not
- * sent to an address from the environment. Throws `Misuse`.
+ * sent to an address from the environment. Throws `UsageError`.
  */
 export async function findInstallation(environment: NodeJS.ProcessEnv, state: string): Promise<Installation> {
   const local = (await jsonIn<Local>(state, 'local.json')) ?? {}
@@ -56,6 +56,6 @@ function addressOf(name: string, environment: NodeJS.ProcessEnv): string | undef
   const given = environment[name]
   if (!given) return undefined
   if (!/^https?:\/\//.test(given) || !URL.canParse(given))
-    throw new Misuse(`${name} must be an address such as http://localhost:3001, not "${given}".`)
+    throw new UsageError(`${name} must be an address such as http://localhost:3001, not "${given}".`)
   return given.replace(/\/+$/, '')
 }

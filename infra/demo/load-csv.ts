@@ -11,8 +11,8 @@ import {
   type UploadedFile,
 } from '@sluice/client/pipeline'
 import { findOrCreatePipeline, findOrCreateSchema } from './find-or-create.ts'
-import { runToTheEnd } from './run-and-wait.ts'
-import { csvFile, uploadFile } from './upload-file.ts'
+import { runToCompletion } from './run-and-wait.ts'
+import { inspectUploadFile, uploadFile } from './upload-file.ts'
 
 export interface CsvLoad {
   pipelineUrl: string
@@ -57,12 +57,12 @@ export interface LoadedCsv {
 
 /**
  * Creates or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs the pipeline and reads the
- * table. Rejects with Refusal (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
+ * table. Rejects with UserError (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
  * result.
  */
 export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const { file: path, watch = {}, signal, firstRows = 5 } = load
-  const source = await csvFile(path, load.fileName ?? basename(path))
+  const source = await inspectUploadFile(path, load.fileName ?? basename(path))
   const service = serviceClient({ baseUrl: load.pipelineUrl, token: load.token })
   const schema = await findOrCreateSchema(service, load.schema ?? 'demo')
   const pipeline = await findOrCreatePipeline(service, load.name ?? basename(path, extname(path)), schema)
@@ -73,7 +73,7 @@ export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const file = await uploadFile(service, pipeline.id, source, { sent, signal })
   const upload = performance.now() - began
 
-  const run = await runToTheEnd(service, pipeline.id, file, { seen: (run) => watch.running?.(run), signal })
+  const run = await runToCompletion(service, pipeline.id, file, { seen: (run) => watch.running?.(run), signal })
   const loaded = run.status === 'OK' || run.status === 'WARNING'
   return {
     schema,

@@ -13,7 +13,7 @@ interface Following {
  * Queues a run of an uploaded file and waits until it ends. A run that started before the upload loads the older file,
  * so another run is queued after it.
  */
-export async function runToTheEnd(
+export async function runToCompletion(
   pipeline: ServiceClient,
   uid: string,
   { uploaded }: UploadedFile,

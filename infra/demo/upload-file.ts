@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { upload, type ServiceClient } from '@sluice/client'
 import { dataPipelines, type UploadedFile } from '@sluice/client/pipeline'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 export interface CsvFile {
   path: string
@@ -11,19 +11,19 @@ export interface CsvFile {
   size: number
 }
 
-/** Throws Refusal if the file cannot be loaded. */
-export async function csvFile(path: string, name: string): Promise<CsvFile> {
+/** Throws UserError if the file cannot be loaded. */
+export async function inspectUploadFile(path: string, name: string): Promise<CsvFile> {
   try {
     await using handle = await open(path)
     const found = await handle.stat()
-    if (!found.isFile()) throw new Refusal(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
-    if (found.size === 0) throw new Refusal(`${path} is empty: there is nothing to load.`)
+    if (!found.isFile()) throw new UserError(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
+    if (found.size === 0) throw new UserError(`${path} is empty: there is nothing to load.`)
     return { path, name, size: found.size }
   } catch (error) {
-    if (error instanceof Refusal) throw error
+    if (error instanceof UserError) throw error
     const { code } = error as NodeJS.ErrnoException
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
-    throw new Refusal(`${path} ${why}: give the path of a file (CSV, JSON or Excel).`)
+    throw new UserError(`${path} ${why}: give the path of a file (CSV, JSON or Excel).`)
   }
 }
 

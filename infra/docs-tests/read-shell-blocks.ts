@@ -1,5 +1,5 @@
 /** What a reader of the docs puts in or has otherwise. */
-export interface Placement {
+export interface TourValues {
   identityUrl: string
   pipelineUrl: string
   password: string
@@ -19,7 +19,7 @@ export interface Block {
 }
 
 /** The shell blocks of a page, in their order. Throws for a fence of `sh` that says something else than `not-run: <reason>`. */
-export function blocksOf(page: string, text: string): Block[] {
+export function parseShellBlocks(page: string, text: string): Block[] {
   return [...text.matchAll(/^```sh([^\n]*)\n(.*?)^```$/gms)].map((match) => {
     const [, info = '', block = ''] = match
     const line = text.slice(0, match.index).split('\n').length + 1
@@ -35,7 +35,7 @@ export const marked = (blocks: readonly Block[]): string =>
   blocks.map(({ page, line, text }) => `printf '\\n=== ${page}:${line}\\n'\n${text}`).join('\n')
 
 /** The outputs of marked blocks, by page and line. */
-export function outputsOf(stdout: string): Map<string, string> {
+export function parseOutputs(stdout: string): Map<string, string> {
   const [, ...parts] = stdout.split(/^=== (.+)\n/m)
   const outputs = new Map<string, string>()
   for (let at = 0; at < parts.length; at += 2) outputs.set(parts[at]!, parts[at + 1]!.replace(/\n$/, ''))
@@ -46,9 +46,9 @@ export function outputsOf(stdout: string): Map<string, string> {
  * The blocks as one script. Addresses, password and codes are replaced, for they are the reader's own.
  * Throws where one of the tour's is in no block: then a page says something else than this expects.
  */
-export function scriptOf(
+export function buildScript(
   blocks: readonly Block[],
-  { identityUrl, pipelineUrl, password, code, nextCode }: Placement,
+  { identityUrl, pipelineUrl, password, code, nextCode }: TourValues,
 ): string {
   const ofTour = {
     'http://localhost:3001': identityUrl,

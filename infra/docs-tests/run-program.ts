@@ -25,5 +25,5 @@ export const runProgram = (
  * PATH of a terminal outside npm: the tour is pasted there, where `node` is the machine's own, 20 or later. With `node`, the folder of this
  * program comes first.
  */
-export const pathOfTerminal = (path = '', node?: string): string =>
+export const terminalPath = (path = '', node?: string): string =>
   [...(node ? [dirname(node)] : []), ...path.split(':').filter((entry) => !entry.includes('node_modules'))].join(':')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '../paths.ts'
 import { freePort } from '../postgres/free-port.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 
 /** What `npm start` starts, on ports and in a folder of its own; stopped and deleted when disposed. */
 export interface RunningStack extends AsyncDisposable {
@@ -53,8 +53,8 @@ export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningS
   const stop = async (): Promise<void> => {
     child.kill('SIGINT')
     await ended
-    await demolish(join(state, 'postgres'))
-    await demolish(folder)
+    await deleteDataFolder(join(state, 'postgres'))
+    await deleteDataFolder(folder)
   }
   try {
     await said(child, 'Ctrl-C stops everything')

@@ -9,8 +9,8 @@ import { itUnless } from '@sluice/testing/skip-tests'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
 import { root } from '../paths.ts'
-import { type Block, blocksOf, marked, outputsOf, type Placement, scriptOf } from './read-shell-blocks.ts'
-import { pathOfTerminal, runProgram } from './run-program.ts'
+import { type Block, parseShellBlocks, marked, parseOutputs, type TourValues, buildScript } from './read-shell-blocks.ts'
+import { terminalPath, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
 
 let stack: RunningStack
@@ -55,7 +55,7 @@ const pagesOfOperators = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', '
 const blocks = new Map(
   globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((page) => [
     page,
-    blocksOf(page, readFileSync(join(root, page), 'utf8')),
+    parseShellBlocks(page, readFileSync(join(root, page), 'utf8')),
   ]),
 )
 const blocksToRun = (of: readonly string[]): Block[] =>
@@ -68,7 +68,7 @@ async function paste(shell: string, text: string, cwd: string): Promise<string> 
   const script = join(stack.folder, 'pasted.sh')
   await writeFile(script, text)
   const { FORCE_COLOR: _, ...ours } = stack.env
-  const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH'], nodeOfBlocks) }
+  const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: terminalPath(process.env['PATH'], nodeOfBlocks) }
   const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd, env })
   // curl's progress output, for commands without --silent.
   const said = stderr.replaceAll(/^.*\r.*$|^ +% Total .*$|^ +Dload .*$|^ *[\d:\sk-]+$/gm, '').trim()
@@ -76,7 +76,7 @@ async function paste(shell: string, text: string, cwd: string): Promise<string> 
   return stdout
 }
 
-const placement = (): Placement => {
+const placement = (): TourValues => {
   const program = join(import.meta.dirname, 'one-time-code.mjs')
   const code = (steps: number) => `$(node '${program}' "$(echo "$SETUP" | field .secret)" ${steps})`
   return { ...stack, code: code(0), nextCode: code(1) }
@@ -130,7 +130,7 @@ describe('the shell blocks in the docs', () => {
   itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))(
     'of docs/tour.md work when pasted into bash',
     async () => {
-      const tour = scriptOf(blocksToRun(['docs/tour.md']), placement())
+      const tour = buildScript(blocksToRun(['docs/tour.md']), placement())
       expectTour(await paste('bash', tour, stack.folder))
     },
   )
@@ -147,13 +147,13 @@ describe('the shell blocks in the docs', () => {
   }
 
   it('of docs/tour.md work when pasted into sh, and renew the access token', async () => {
-    const { of } = await pasteIntoSh(scriptOf(blocksToRun(['docs/tour.md']), placement()) + afterTour)
+    const { of } = await pasteIntoSh(buildScript(blocksToRun(['docs/tour.md']), placement()) + afterTour)
     expectTour(of('docs/tour.md'))
     expect(of('renewal')).toMatch(/^renewed$/m)
   })
 
   itUnless(longRunOnly)('of all pages for users work when pasted into sh one page after another', async () => {
-    const { outputs, of } = await pasteIntoSh(scriptOf(blocksToRun(pages), placement()) + afterPages)
+    const { outputs, of } = await pasteIntoSh(buildScript(blocksToRun(pages), placement()) + afterPages)
     expectTour(of('docs/tour.md'))
     const others = outputs.filter(([mark]) => !mark.startsWith('docs/tour.md'))
     for (const [, text] of others) expect(text).not.toMatch(/undefined|urn:problem/)

@@ -12,7 +12,7 @@ const claimFile = join(root, '.sluice/installing')
  * Runs `npm ci` if node_modules is missing, incomplete, damaged, or was installed on another kind of machine or from another
  * package-lock.json. A node_modules that `npm install` brought up to date is accepted as it is.
  */
-export const installWhatIsMissing = async () => {
+export const installMissingDependencies = async () => {
   const lock = read(lockFile)
   if (lock === undefined)
     throw new Stop('package-lock.json is missing: restore it with "git checkout package-lock.json".')

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { installWhatIsMissing } from './install.mjs'
+import { installMissingDependencies } from './install.mjs'
 import { nodeBinary } from './node-binary.mjs'
 import { Stop, root, withoutLocalBin } from './command-runner.mjs'
 
@@ -18,7 +18,7 @@ const start = async () => {
       `Sluice needs Node 20 or newer to install itself; this is ${process.version}. See https://nodejs.org/download.`,
     )
   }
-  await installWhatIsMissing()
+  await installMissingDependencies()
   const node = await nodeBinary()
   const env = {
     ...process.env,

@@ -7,7 +7,7 @@ import { migrate } from '@sluice/database'
 import { Client } from 'pg'
 import { root } from '../paths.ts'
 import type { Cluster } from '../postgres/cluster.ts'
-import { completePlatforms, type LockFile } from './lock-file.ts'
+import { addMissingPlatforms, type LockFile } from './lock-file.ts'
 
 const run = promisify(execFile)
 
@@ -15,7 +15,7 @@ const run = promisify(execFile)
 export type Artefact = { file: string; content: string | Buffer }
 
 /** An app's OpenAPI document, printed by its own bin/print-openapi.ts. */
-export const openapiOf = async (app: string): Promise<Artefact> => {
+export const generateOpenapi = async (app: string): Promise<Artefact> => {
   const { stdout } = await run(process.execPath, [join(root, 'apps', app, 'bin/print-openapi.ts')], {
     cwd: root,
     maxBuffer: 64e6,
@@ -26,7 +26,7 @@ export const openapiOf = async (app: string): Promise<Artefact> => {
 /**
  * Returns the types of an app's tables, read from a freshly migrated database. The tables of the queue are left out.
  */
-export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<Artefact> => {
+export const generateDatabaseTypes = async (app: string, postgres: Cluster): Promise<Artefact> => {
   const name = `generate_${app}`
   const admin = new Client({ connectionString: postgres.url('postgres') })
   await admin.connect()
@@ -94,5 +94,5 @@ export const lockFile = async (): Promise<Artefact> => {
   const file = 'package-lock.json'
   const text = await readFile(join(root, file), 'utf8')
   const lock = JSON.parse(text) as LockFile
-  return { file, content: completePlatforms(lock).length > 0 ? `${JSON.stringify(lock, null, 2)}\n` : text }
+  return { file, content: addMissingPlatforms(lock).length > 0 ? `${JSON.stringify(lock, null, 2)}\n` : text }
 }

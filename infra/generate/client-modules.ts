@@ -21,7 +21,7 @@ interface JsonSchema {
 type Nouns = Record<string, Record<string, OperationSignature>>
 
 /** Writes the modules of packages/client with the operations of each service and the types of what they take and return. */
-export const clientModules = (): Artefact[] => [
+export const generateClientModules = (): Artefact[] => [
   clientModule('identity', identityOperations),
   clientModule('pipeline', pipelineOperations),
 ]

@@ -6,7 +6,7 @@ import {
   unsupportedByPostgres,
   unsupportedByStores,
 } from '../../packages/connectors/test/unsupported-rules.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 interface Held {
@@ -54,10 +54,10 @@ const names = Object.keys(rules) as Rule[]
 const cells = (texts: readonly (string | number)[]): string => `| ${texts.join(' | ')} |`
 
 /** Writes docs/conformance.md: every pipeline type by every rule of the conformance suite. */
-export const conformancePage = (): Artefact => {
+export const generateConformancePage = (): Artefact => {
   const known = new Set([...held.map(({ type }) => type), ...Object.keys(beside)])
   const missing = pipelineTypes.filter((type) => !known.has(type))
-  if (missing.length > 0) throw new Refusal(`docs/conformance.md lacks ${missing.join(', ')}.`)
+  if (missing.length > 0) throw new UserError(`docs/conformance.md lacks ${missing.join(', ')}.`)
   const numbers = names.map((_, index) => index + 1)
   const lines = [
     introduction,

@@ -2,14 +2,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root } from '../paths.ts'
-import { Refusal, refuse } from '../user-error.ts'
-import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
-import { type Artefact, databaseTypesOf, jsonScanner, lockFile, measure, openapiOf, scanner } from './artefacts.ts'
-import { clientModules } from './client-modules.ts'
-import { conformancePage } from './conformance-page.ts'
-import { problemsPage } from './problems-page.ts'
-import { rolesPage } from './roles-page.ts'
-import { searchPage } from './search-page.ts'
+import { UserError, reportFailure } from '../user-error.ts'
+import { startTemporaryPostgres } from '../test/temporary-postgres.ts'
+import { type Artefact, generateDatabaseTypes, jsonScanner, lockFile, measure, generateOpenapi, scanner } from './artefacts.ts'
+import { generateClientModules } from './client-modules.ts'
+import { generateConformancePage } from './conformance-page.ts'
+import { generateProblemsPage } from './problems-page.ts'
+import { generateRolesPage } from './roles-page.ts'
+import { generateSearchPage } from './search-page.ts'
 
 /**
  * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the operations
@@ -20,18 +20,18 @@ import { searchPage } from './search-page.ts'
 const APPS = ['identity', 'pipeline']
 
 const artefacts = async (): Promise<Artefact[]> => {
-  await using postgres = await throwAwayPostgres()
+  await using postgres = await startTemporaryPostgres()
   const outcomes = await Promise.allSettled([
     lockFile(),
     scanner(),
     jsonScanner(),
     measure(),
-    Promise.try(problemsPage),
-    Promise.try(rolesPage),
-    Promise.try(searchPage),
-    Promise.try(conformancePage),
+    Promise.try(generateProblemsPage),
+    Promise.try(generateRolesPage),
+    Promise.try(generateSearchPage),
+    Promise.try(generateConformancePage),
     ...clientModules().map((module) => Promise.resolve(module)),
-    ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
+    ...APPS.flatMap((app) => [generateOpenapi(app), generateDatabaseTypes(app, postgres)]),
   ])
   // PostgreSQL must keep running until all of them have ended, also if one failed.
   return outcomes.map((outcome) => {
@@ -53,10 +53,10 @@ const generate = async (onlyCheck: boolean): Promise<void> => {
       differing.length > 0 ? `Written: ${differing.join(', ')}.` : pc.dim('Nothing to write: all is up to date.'),
     )
   else if (differing.length > 0) {
-    throw new Refusal(
+    throw new UserError(
       `Not what it is generated from: ${differing.join(', ')}. Run "npm run generate" and commit the result.`,
     )
   }
 }
 
-await generate(process.argv.includes('--check')).catch(refuse)
+await generate(process.argv.includes('--check')).catch(reportFailure)

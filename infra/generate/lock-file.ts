@@ -16,7 +16,7 @@ type LockedPackage = {
  * optional package that the registry does not have, and `npm ci` then rejects the file everywhere. The added entries
  * have no integrity hash; npm adds it when it installs them.
  */
-export const completePlatforms = (lock: LockFile): string[] => {
+export const addMissingPlatforms = (lock: LockFile): string[] => {
   const added: string[] = []
   for (const [path, parent] of Object.entries(lock.packages)) {
     for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {

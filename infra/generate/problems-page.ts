@@ -5,7 +5,7 @@ import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
 import { pipelineProblems } from '../../apps/pipeline/src/problems/problem-catalogue.ts'
 import { runCodes } from '../../apps/pipeline/src/problems/run-error-codes.ts'
 import { root } from '../paths.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 /** The sources of the pipeline service. */
@@ -20,19 +20,19 @@ const catalogues: { title: string; folders: string[]; problems: readonly KnownPr
   { title: 'Pipeline', folders: pipelineFolders, problems: pipelineProblems },
 ]
 
-/** Writes docs/problems.md. Throws a `Refusal` if the catalogues and the codes in the sources differ. */
-export const problemsPage = (): Artefact => {
+/** Writes docs/problems.md. Throws a `UserError` if the catalogues and the codes in the sources differ. */
+export const generateProblemsPage = (): Artefact => {
   const wrong = catalogues.flatMap(({ folders, problems }) =>
-    brokenCatalogue(folders[0]!, problems, folders.flatMap(readSources)),
+    findCatalogueErrors(folders[0]!, problems, folders.flatMap(readSources)),
   )
-  if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-  const { unknown, unused } = brokenRunCodes(runCodes, pipelineFolders.flatMap(readSources))
+  if (wrong.length > 0) throw new UserError(wrong.join('\n'))
+  const { unknown, unused } = findRunCodeErrors(runCodes, pipelineFolders.flatMap(readSources))
   if (unknown.length > 0)
-    throw new Refusal(
+    throw new UserError(
       `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-error-codes.ts.`,
     )
   if (unused.length > 0)
-    throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
+    throw new UserError(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
   const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
   return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
 }
@@ -105,7 +105,7 @@ const rowsOf = (codes: Readonly<Record<string, string>>): string =>
     .join('\n')
 
 /** Returns the codes that the sources use and the catalogue lacks, and those of the catalogue that no source uses. */
-export function brokenRunCodes(
+export function findRunCodeErrors(
   groups: readonly { codes: Readonly<Record<string, string>> }[],
   sources: string[],
 ): { unknown: string[]; unused: string[] } {
@@ -132,7 +132,7 @@ const readSources = (folder: string): string[] =>
     .map((file) => readFileSync(join(root, folder, file), 'utf8'))
 
 /** Returns one sentence for each difference between a catalogue and the sources of its service. */
-export function brokenCatalogue(service: string, problems: readonly KnownProblem[], sources: string[]): string[] {
+export function findCatalogueErrors(service: string, problems: readonly KnownProblem[], sources: string[]): string[] {
   const known = new Set([...problems, ...sharedProblems].map(({ code, status }) => `${status} ${code}`))
   const codes = new Set([...problems, ...sharedProblems].map(({ code }) => code))
   const used = sources.flatMap((text) => [...text.matchAll(/new Problem\(\s*(\w+),\s*'([\w-]+)'/g)])

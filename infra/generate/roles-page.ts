@@ -20,7 +20,7 @@ const services = [
 ]
 
 /** Writes docs/roles.md: the operations of each role, and the roles of each operation. */
-export const rolesPage = (): Artefact => ({
+export const generateRolesPage = (): Artefact => ({
   file: 'docs/roles.md',
   content: [introduction, tasksTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
 })

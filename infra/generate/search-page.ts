@@ -19,7 +19,7 @@ import { variableRecords } from '../../apps/pipeline/src/api/variables/records.t
 import { viewRecords } from '../../apps/pipeline/src/api/views/records.ts'
 import { warehouseReaderRecords } from '../../apps/pipeline/src/api/warehouse-readers/records.ts'
 import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 type Repositories = readonly { definition: { path: string; properties: Properties } }[]
@@ -54,11 +54,11 @@ count as variables without a value (\`filter=value:null\`).`,
 ]
 
 /** Writes docs/search-properties.md: the properties to filter and sort each list by, and the limits of its pages. */
-export const searchPage = (): Artefact => {
+export const generateSearchPage = (): Artefact => {
   const sections = services.map(({ title, nouns, properties, note = '' }) => {
     const signatures = Object.values(nouns).flatMap((noun: object): OperationSignature[] => Object.values(noun))
-    const wrong = brokenLists(signatures, properties)
-    if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
+    const wrong = findListErrors(signatures, properties)
+    if (wrong.length > 0) throw new UserError(wrong.join('\n'))
     return [`## ${title}`, searched(signatures, properties), note, paged(signatures)]
       .filter((part) => part !== '')
       .join('\n\n')
@@ -83,7 +83,7 @@ const fieldsOf = (contract: unknown) =>
 const isSearched = ({ method, query }: OperationSignature) => method === 'get' && 'filter' in fieldsOf(query)
 
 /** Returns a sentence for each list without properties, and for each property without a list. */
-export function brokenLists(
+export function findListErrors(
   signatures: readonly OperationSignature[],
   properties: Record<string, Properties>,
 ): string[] {

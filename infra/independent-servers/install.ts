@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../paths.ts'
-import { Refusal, refuse } from '../user-error.ts'
+import { UserError, reportFailure } from '../user-error.ts'
 
 /**
  * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol into `.sluice`, which
@@ -23,7 +23,7 @@ const counterparts: Record<string, Record<string, string>> = {
 const install = async (name = ''): Promise<void> => {
   const dependencies = Object.hasOwn(counterparts, name) ? counterparts[name] : undefined
   if (!dependencies)
-    throw new Refusal(`Usage: node infra/independent-servers/install.ts ${Object.keys(counterparts).join('|')}`)
+    throw new UserError(`Usage: node infra/independent-servers/install.ts ${Object.keys(counterparts).join('|')}`)
   const folder = join(root, '.sluice', name)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ private: true, dependencies }, null, 2)}\n`)
@@ -34,4 +34,4 @@ const install = async (name = ''): Promise<void> => {
   process.exitCode = status ?? 1
 }
 
-await install(process.argv[2]).catch(refuse)
+await install(process.argv[2]).catch(reportFailure)

@@ -9,7 +9,7 @@ const read = (root: string, folder: string): Manifest | undefined => {
 }
 
 /** The apps (folders of apps/) that run a source file: its own app, or the apps that depend on its package. */
-export const affectedApps = (root: string, file: string): string[] => {
+export const findAffectedApps = (root: string, file: string): string[] => {
   const [parent, name] = file.split('/') as [string, string]
   if (parent === 'apps') return [name]
   const changed = read(root, `packages/${name}`)?.name

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
  * Describes the process that listens on a TCP port of this machine, as far as this user can see it: `process 4711 (node
  * server.js)`.
  */
-export const portHolder = (port: number): string | undefined => {
-  const pid = process.platform === 'linux' ? fromProc(port) : fromLsof(port)
+export const describePortOwner = (port: number): string | undefined => {
+  const pid = process.platform === 'linux' ? findPidInProc(port) : findPidWithLsof(port)
   if (!pid) return undefined
   const command = commandOf(pid)
   return command ? `process ${pid} (${command.slice(0, 80)})` : `process ${pid}`
@@ -15,7 +15,7 @@ export const portHolder = (port: number): string | undefined => {
 /**
  * On Linux: finds the socket's inode in the kernel's table, then the process that has it open. Needs no other program.
  */
-const fromProc = (port: number): string | undefined => {
+const findPidInProc = (port: number): string | undefined => {
   const sockets = new Set(['tcp', 'tcp6'].flatMap((table) => listeners(`/proc/net/${table}`, port)))
   if (sockets.size === 0) return undefined
   return readdirSync('/proc').find((pid) => /^\d+$/.test(pid) && descriptors(pid).some((target) => sockets.has(target)))
@@ -37,7 +37,7 @@ const descriptors = (pid: string): string[] =>
     attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`), ''),
   )
 
-const fromLsof = (port: number): string | undefined =>
+const findPidWithLsof = (port: number): string | undefined =>
   spawnSync('lsof', ['-nP', '-t', `-iTCP:${port}`, '-sTCP:LISTEN'], { encoding: 'utf8' }).stdout?.split('\n')[0] ||
   undefined
 

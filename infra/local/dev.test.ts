@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { freePort } from '../postgres/free-port.ts'
 import { isAlive } from '../postgres/clear-stale-server.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
-import { type Start, standInFolder, startStandIns } from './fake-app-programs.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
+import { type Start, createStandInFolder, startStandIns } from './fake-app-programs.ts'
 
-const folder = standInFolder({ 'packages/words/src/words.ts': 'export const word = 1\n' })
+const folder = createStandInFolder({ 'packages/words/src/words.ts': 'export const word = 1\n' })
 const ports = { IDENTITY_PORT: '', PIPELINE_PORT: '', WORKER_PORT: '' }
 let run: Start
 
@@ -21,8 +21,8 @@ beforeAll(async () => {
 afterAll(async () => {
   run.child.kill('SIGINT')
   await run.ended
-  await demolish(join(folder, 'state/postgres'))
-  await demolish(folder)
+  await deleteDataFolder(join(folder, 'state/postgres'))
+  await deleteDataFolder(folder)
 })
 
 const source = (file: string): string => readFileSync(join(folder, file), 'utf8')

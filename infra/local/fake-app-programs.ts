@@ -37,7 +37,7 @@ console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !pro
 /**
  * Creates a folder with the replacements and an infra/local/start.ts that runs them. `programs` overrides some of them.
  */
-export const standInFolder = (programs: Record<string, string> = {}): string => {
+export const createStandInFolder = (programs: Record<string, string> = {}): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-local-'))
   const files: Record<string, string> = {
     'apps/identity/bin/migrate.ts': migrate('IDENTITY_DATABASE_URL'),
@@ -51,8 +51,8 @@ export const standInFolder = (programs: Record<string, string> = {}): string => 
 import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.ts'))}
 import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
 import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/bundled-programs.ts'))}
-import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../user-error.ts'))}
-try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { refuse(error) }
+import { reportFailure } from ${JSON.stringify(join(import.meta.dirname, '../user-error.ts'))}
+try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { reportFailure(error) }
 process.exit()`,
     'apps/identity/package.json': '{"name":"@stand-in/identity","type":"module"}',
     'apps/pipeline/package.json':

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Databases } from './databases.ts'
 import type { Secrets } from './secrets.ts'
 import { certificateFiles } from '../postgres/certificates.ts'
-import { certificatesFolder, loopbackOf, type Settings } from './settings.ts'
+import { certificatesFolder, loopbackAddress, type Settings } from './settings.ts'
 
 /** Memory settings of Node and the C library, the same as in the images (infra/images/Dockerfile). */
 export const memorySettings = {
@@ -49,7 +49,7 @@ export const programEnvironment = (
     ...readerSettings(settings, databases),
     // Everything runs on one machine, so requests of users get priority over loads and queries.
     WAREHOUSE_NICENESS: inherited.WAREHOUSE_NICENESS ?? '10',
-    IDENTITY_URL: `http://${loopbackOf(settings)}:${IDENTITY_PORT}`,
+    IDENTITY_URL: `http://${loopbackAddress(settings)}:${IDENTITY_PORT}`,
     IDENTITY_PUBLIC_URL: settings.identityPublicUrl,
     PIPELINE_PUBLIC_URL: settings.pipelinePublicUrl,
     SECRET_KEYS: secrets.secretKeys,

@@ -1,5 +1,5 @@
 import pc from 'picocolors'
-import { affectedApps } from './affected-apps.ts'
+import { findAffectedApps } from './affected-apps.ts'
 import type { Service } from './supervise-service.ts'
 import { findSyntaxError } from './find-syntax-error.ts'
 import { watchSources } from './watch-sources.ts'
@@ -34,7 +34,7 @@ export const restartOnChange = ({ root, services, say }: RestartOnChange): Dispo
     const from = savedAt
     const code = files.filter((file) => !file.endsWith('.sql'))
     if (code.length < files.length) say('A migration changed: press Ctrl-C, then run npm run dev again to apply it.')
-    const apps = new Set(code.flatMap((file) => affectedApps(root, file)))
+    const apps = new Set(code.flatMap((file) => findAffectedApps(root, file)))
     const cause = code.length === 1 ? code[0] : `${code.length} files`
     const affected = services.filter(({ app }) => apps.has(app))
     await Promise.all(

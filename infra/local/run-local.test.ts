@@ -6,8 +6,8 @@ import { Client } from 'pg'
 import { connectionString } from '../postgres/cluster.ts'
 import { freePort } from '../postgres/free-port.ts'
 import { isAlive } from '../postgres/clear-stale-server.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
-import { standInFolder, startStandIns, type Start } from './fake-app-programs.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
+import { createStandInFolder, startStandIns, type Start } from './fake-app-programs.ts'
 
 const folders: string[] = []
 const starts: Start[] = []
@@ -23,7 +23,7 @@ const ports = async () => {
   return { IDENTITY_PORT: String(identity), PIPELINE_PORT: String(pipeline), WORKER_PORT: String(worker) }
 }
 const newFolder = (programs?: Record<string, string>): string => {
-  folders.push(standInFolder(programs))
+  folders.push(createStandInFolder(programs))
   return folders.at(-1)!
 }
 const start = (folder: string, env: NodeJS.ProcessEnv): Start => {
@@ -51,8 +51,8 @@ const postmaster = (folder: string): number => {
 afterAll(async () => {
   await Promise.all(starts.map((run) => stop(run)))
   for (const folder of folders) {
-    await demolish(join(folder, 'state/postgres'))
-    await demolish(folder)
+    await deleteDataFolder(join(folder, 'state/postgres'))
+    await deleteDataFolder(folder)
   }
 })
 

@@ -2,36 +2,36 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import type { Programs } from '../bundle/bundled-programs.ts'
-import { bringUp, inspectorPorts, type Mode } from './start-installation.ts'
+import { migrateAndStart, inspectorPorts, type Mode } from './start-installation.ts'
 import { prepareDatabases } from './databases.ts'
-import { requireSpace } from './require-disk-space.ts'
+import { assertDiskSpace } from './assert-disk-space.ts'
 import { programEnvironment } from './program-environment.ts'
 import { takeLock } from './start-lock.ts'
-import { requirePorts } from './require-ports.ts'
+import { assertPortsAvailable } from './assert-ports-available.ts'
 import { startPostgres } from './start-postgres.ts'
 import { restartOnChange } from './restart-on-change.ts'
-import { saveSecrets, secretsOf } from './secrets.ts'
+import { saveSecrets, readOrCreateSecrets } from './secrets.ts'
 import type { Service } from './supervise-service.ts'
 import type { Settings } from './settings.ts'
-import { stopSignal } from './stop-signal.ts'
+import { watchStopSignals } from './stop-signal.ts'
 import { type Admin, summary } from './start-summary.ts'
 
 const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
 
 /**
  * Starts everything on this machine and prints that it is ready. Returns after a signal to stop, when everything has stopped. Throws
- * Refusal with a sentence for the user, after stopping what it has started.
+ * UserError with a sentence for the user, after stopping what it has started.
  */
 export const runLocal = async (settings: Settings, programs: Programs, mode: Mode = {}): Promise<void> => {
   const began = performance.now()
   await mkdir(join(settings.state, 'files'), { recursive: true })
-  await requireSpace(settings.state)
+  await assertDiskSpace(settings.state)
   await using started = new AsyncDisposableStack()
   started.defer(await takeLock(settings.state))
-  await requirePorts(settings)
+  await assertPortsAvailable(settings)
 
   let kill = (): void => {}
-  const stopped = stopSignal(() => kill())
+  const stopped = watchStopSignals(() => kill())
   const told = new Promise<void>((resolve) => {
     stopped.addEventListener('abort', () => {
       console.log(
@@ -40,7 +40,7 @@ export const runLocal = async (settings: Settings, programs: Programs, mode: Mod
       resolve()
     })
   })
-  const secrets = await secretsOf(settings.state)
+  const secrets = await readOrCreateSecrets(settings.state)
   console.log(pc.dim('Starting PostgreSQL, identity, pipeline and its worker…'))
   const ready = programs.ready()
   // Awaited below; this handler prevents an unhandled rejection until then.
@@ -53,7 +53,7 @@ export const runLocal = async (settings: Settings, programs: Programs, mode: Mod
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
   try {
     await ready
-    const admin = await bringUp(
+    const admin = await migrateAndStart(
       { settings, programs, env, superuserUrl: postgres.url('postgres'), say, stopped, mode },
       services,
     )

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** Secrets that the first start generated. */
 export type Secrets = {
@@ -23,14 +23,14 @@ export type Secrets = {
 const fileIn = (state: string): string => join(state, 'secrets.json')
 
 /**
- * Reads `.sluice/secrets.json`, or creates it at the first start, readable by its owner only. Throws Refusal if the
+ * Reads `.sluice/secrets.json`, or creates it at the first start, readable by its owner only. Throws UserError if the
  * file is missing but data exists, because new secrets could not decrypt the data.
  */
-export const secretsOf = async (state: string): Promise<Secrets> => {
+export const readOrCreateSecrets = async (state: string): Promise<Secrets> => {
   const file = fileIn(state)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new Refusal(
+    throw new UserError(
       `${file} cannot be read (${error.code}): start as the user who started first, or correct its owner.`,
     )
   })
@@ -41,7 +41,7 @@ export const secretsOf = async (state: string): Promise<Secrets> => {
     return secrets.consoleSecret ? secrets : saveSecrets(state, { ...secrets, consoleSecret: randomSecret() })
   }
   if (await stat(join(state, 'postgres')).catch(() => undefined)) {
-    throw new Refusal(
+    throw new UserError(
       `${file} is gone, and the data cannot be opened without it: restore it, or delete ${state} to begin afresh.`,
     )
   }
@@ -64,7 +64,7 @@ const parse = (text: string, file: string): Secrets => {
   try {
     return JSON.parse(text) as Secrets
   } catch {
-    throw new Refusal(`${file} is damaged, and the data cannot be opened without it: restore it from a backup.`)
+    throw new UserError(`${file} is damaged, and the data cannot be opened without it: restore it from a backup.`)
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Programs } from '../bundle/bundled-programs.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import { rotate } from './rotate-logs.ts'
 import { runOnce } from './run-once.ts'
 import type { Program } from './start-program.ts'
 import { type Service, startService } from './supervise-service.ts'
-import { logFile, loopbackOf, type Settings } from './settings.ts'
+import { logFile, loopbackAddress, type Settings } from './settings.ts'
 import type { Admin } from './start-summary.ts'
 
-type BringUp = {
+type InstallationOptions = {
   settings: Settings
   programs: Programs
   env: NodeJS.ProcessEnv
@@ -32,10 +32,10 @@ export const inspectorPorts: Record<string, number> = { identity: 9231, pipeline
 /**
  * Migrates both databases, creates the first administrator and starts the three processes, in parallel where possible.
  * Resolves when all are ready. Adds every started service to `services` immediately, so that the caller can stop them
- * after a failure. Throws Refusal with the last output of a program.
+ * after a failure. Throws UserError with the last output of a program.
  */
-export const bringUp = async (
-  { settings, programs, env, superuserUrl, say, stopped, mode = {} }: BringUp,
+export const migrateAndStart = async (
+  { settings, programs, env, superuserUrl, say, stopped, mode = {} }: InstallationOptions,
   services: Service[],
 ): Promise<Admin> => {
   const failed = new AbortController()
@@ -55,7 +55,7 @@ export const bringUp = async (
   // Async, so that a stop rejects the promise: an exception would leave the promises beside it unhandled.
   const start = async (name: string, app: string, bin: string, port: number): Promise<void> => {
     off.throwIfAborted()
-    const health = `http://${loopbackOf(settings)}:${port}/health/ready`
+    const health = `http://${loopbackAddress(settings)}:${port}/health/ready`
     const service = startService({
       name,
       app,
@@ -110,7 +110,7 @@ const adminOf = (said: string): Admin => {
     const { username, password } = JSON.parse(line) as { username: string; password?: string }
     return { username, ...(password && { password }) }
   } catch (error) {
-    throw new Refusal(`Making the first administrator did not say whom it made: ${line.slice(0, 200)}`, {
+    throw new UserError(`Making the first administrator did not say whom it made: ${line.slice(0, 200)}`, {
       cause: error,
     })
   }

@@ -3,10 +3,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isAlive } from '../postgres/clear-stale-server.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /**
- * Locks the state folder for this process, and returns the function that unlocks it. Throws Refusal if another start is
+ * Locks the state folder for this process, and returns the function that unlocks it. Throws UserError if another start is
  * running there. Takes over the lock of a killed start.
  */
 export const takeLock = async (state: string): Promise<() => void> => {
@@ -24,8 +24,8 @@ export const takeLock = async (state: string): Promise<() => void> => {
   return release
 }
 
-const alreadyRunning = (pid: number): Refusal =>
-  new Refusal(
+const alreadyRunning = (pid: number): UserError =>
+  new UserError(
     `Sluice is already running here (process ${pid}): use it, or stop it first with Ctrl-C in its terminal or "kill ${pid}".`,
   )
 

@@ -10,7 +10,7 @@ import { certificatesFolder, logFile, type Settings } from './settings.ts'
  * Loads write whole tables, so checkpoints need a larger log. Both services and the warehouses of all clients connect
  * to this server.
  */
-const FOR_LOADS = {
+const LOAD_SETTINGS = {
   max_connections: '250',
   // Only the services' roles can use them, so readers of the warehouse cannot stop the services.
   reserved_connections: '100',
@@ -27,7 +27,7 @@ const FOR_LOADS = {
 }
 
 /** A connection from another machine that does not authenticate ends after ten seconds: it counts like one that does. */
-const FOR_READERS = { listen_addresses: '*', authentication_timeout: '10s' }
+const READER_SETTINGS = { listen_addresses: '*', authentication_timeout: '10s' }
 
 /**
  * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
@@ -52,7 +52,7 @@ export const startPostgres = async (
     log,
     password: postgres,
     port: 15_432,
-    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && FOR_READERS) },
+    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && READER_SETTINGS) },
     tls: certificateOf(settings),
   }
   let cluster = await startCluster(options)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { bundledPrograms } from '../bundle/bundled-programs.ts'
 import { root, state } from '../paths.ts'
-import { refuse } from '../user-error.ts'
+import { reportFailure } from '../user-error.ts'
 import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 
@@ -13,6 +13,6 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 try {
   await runLocal(readSettings(process.env, root, state), bundledPrograms(root, join(state, 'built')))
 } catch (error) {
-  refuse(error)
+  reportFailure(error)
 }
 process.exit()

@@ -8,7 +8,7 @@ const SAME_KEYSTROKE = 500
 /**
  * Returns a signal that aborts at the first Ctrl-C, SIGTERM or closed terminal. The second one calls `force` and exits.
  */
-export const stopSignal = (force: () => void): AbortSignal => {
+export const watchStopSignals = (force: () => void): AbortSignal => {
   const stop = new AbortController()
   let first = 0
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Program, type StartedProgram, startProgram } from './start-program.ts'
-import { untilReady } from './wait-until-ready.ts'
+import { waitUntilReady } from './wait-until-ready.ts'
 
 export type ServiceOptions = {
   name: string
@@ -21,7 +21,7 @@ export type ServiceOptions = {
 export type Service = {
   name: string
   app: string
-  /** Resolves when it is ready for the first time. Throws Refusal with its last output if it never gets ready. */
+  /** Resolves when it is ready for the first time. Throws UserError with its last output if it never gets ready. */
   ready: Promise<void>
   /** Replaces the process by a new one. Returns whether the new one is ready; if not, `say` has printed the reason. */
   restart: () => Promise<boolean>
@@ -61,7 +61,7 @@ export const startService = (options: ServiceOptions): Service => {
       next = undefined
     }
   }
-  const ready = untilReady(options, running, stopping.signal)
+  const ready = waitUntilReady(options, running, stopping.signal)
   const life = ready.then(keepRunning).catch(async () => {
     running.child.kill('SIGTERM')
     await running.ended
@@ -75,7 +75,7 @@ export const startService = (options: ServiceOptions): Service => {
     clearTimer()
     if (!current) return false
     try {
-      await untilReady(options, current, stopping.signal)
+      await waitUntilReady(options, current, stopping.signal)
       return true
     } catch (error) {
       // pauseAfterEnd has reported a process that ended by itself.

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { chown, cp, lstat, mkdir, readlink, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { OsUser } from './os-user.ts'
 
 /** The folders of PostgreSQL's programs and data. The user that runs PostgreSQL can access both. */
-export type Shelter = { native: string; data: string }
+export type PostgresFolders = { native: string; data: string }
 
 /**
  * For an ordinary user, both folders stay where they are. For root, the data folder gets the owner `user`. If that user
  * cannot enter the checkout (a clone in /root), programs and data are in /var/lib/sluice, and the data folder of the
  * checkout is a link.
  */
-export const shelter = async (native: string, data: string, user: OsUser | undefined): Promise<Shelter> => {
+export const shelter = async (native: string, data: string, user: OsUser | undefined): Promise<PostgresFolders> => {
   await mkdir(dirname(data), { recursive: true })
   if (!user) return own({ native, data })
   if ((await isOpen(native)) && (await isOpen(dirname(data)))) return own({ native, data }, user)
@@ -22,7 +22,7 @@ export const shelter = async (native: string, data: string, user: OsUser | undef
 }
 
 /** Deletes a data folder and, if it is a link, its target. */
-export const demolish = async (data: string): Promise<void> => {
+export const deleteDataFolder = async (data: string): Promise<void> => {
   const target = await realpath(data).catch(() => data)
   for (const path of [target, data]) await rm(path, { recursive: true, force: true })
 }
@@ -31,7 +31,7 @@ const REFUGE = '/var/lib/sluice'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
-const own = async (folders: Shelter, user?: OsUser): Promise<Shelter> => {
+const own = async (folders: PostgresFolders, user?: OsUser): Promise<PostgresFolders> => {
   await mkdir(folders.data, { recursive: true, mode: 0o700 })
   if (user) await chown(folders.data, user.uid, user.gid)
   return folders
@@ -58,7 +58,7 @@ const linkTo = async (target: string, link: string): Promise<void> => {
   const there = await lstat(link).catch(() => undefined)
   if (there?.isSymbolicLink() && (await readlink(link)) === target) return
   if (there) {
-    throw new Refusal(
+    throw new UserError(
       `${link} holds a database that root's PostgreSQL user cannot reach: move it to ${target}, or delete it.`,
     )
   }

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
  * Removes what an earlier run left in a data folder. Shuts down a postmaster whose parent was killed, and deletes a
  * postmaster.pid whose process is gone or is another program. PostgreSQL would not start otherwise.
  */
-export const clearLeftOver = async (data: string): Promise<void> => {
+export const stopStaleServer = async (data: string): Promise<void> => {
   const file = join(data, 'postmaster.pid')
   const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
   if (pid > 1 && (await isPostmasterOf(pid, data))) await shutDown(pid)

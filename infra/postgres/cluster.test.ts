@@ -10,7 +10,7 @@ import { type Cluster, startCluster } from './cluster.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
 import { isAlive } from './clear-stale-server.ts'
-import { demolish } from './accessible-folders.ts'
+import { deleteDataFolder } from './accessible-folders.ts'
 
 describe('an embedded cluster', () => {
   mkdirSync(state, { recursive: true })
@@ -35,7 +35,7 @@ describe('an embedded cluster', () => {
   })
   afterAll(async () => {
     await cluster.stop()
-    await demolish(join(folder, 'data'))
+    await deleteDataFolder(join(folder, 'data'))
     rmSync(folder, { recursive: true })
   })
 

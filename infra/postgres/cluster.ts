@@ -2,12 +2,12 @@ import type { ChildProcess } from 'node:child_process'
 import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { installedPostgres } from './binaries.ts'
+import { findInstalledPostgres } from './binaries.ts'
 import type { Identity } from './certificates.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
 import { initialise, SUPERUSER } from './initialise.ts'
-import { clearLeftOver } from './clear-stale-server.ts'
+import { stopStaleServer } from './clear-stale-server.ts'
 import { type OsUser, unprivilegedUser } from './os-user.ts'
 import { startServer } from './start-server.ts'
 import { shelter } from './accessible-folders.ts'
@@ -63,15 +63,15 @@ const NOT_DURABLE = {
 }
 
 /**
- * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws Refusal with a sentence for the
+ * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws UserError with a sentence for the
  * user.
  */
 export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
   const durable = options.durable ?? true
   const user = unprivilegedUser()
-  const home = await shelter(await installedPostgres(), options.folder, user)
+  const home = await shelter(await findInstalledPostgres(), options.folder, user)
   const data = await initialise(home, options.password, user, durable)
-  await clearLeftOver(data)
+  await stopStaleServer(data)
   await includeRules(data)
   if (options.tls) await writeIdentity(data, options.tls, user)
   await mkdir(dirname(options.log), { recursive: true })

@@ -6,12 +6,12 @@ import { afterAll, expect, it } from '@jest/globals'
 import { Client } from 'pg'
 import { state } from '../paths.ts'
 import { startCluster } from './cluster.ts'
-import { demolish } from './accessible-folders.ts'
+import { deleteDataFolder } from './accessible-folders.ts'
 
 mkdirSync(state, { recursive: true })
 const folder = mkdtempSync(join(state, 'copied-folder-test-'))
 afterAll(async () => {
-  for (const data of ['first', 'copy']) await demolish(join(folder, data))
+  for (const data of ['first', 'copy']) await deleteDataFolder(join(folder, data))
   rmSync(folder, { recursive: true })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { explainFailure } from './explain-failure.ts'
 import type { OsUser } from './os-user.ts'
 import { cleanEnvironment } from './clean-environment.ts'
-import type { Shelter } from './accessible-folders.ts'
+import type { PostgresFolders } from './accessible-folders.ts'
 
 /** The superuser of an embedded cluster. */
 export const SUPERUSER = 'postgres'
@@ -17,7 +17,7 @@ export const SUPERUSER = 'postgres'
  * a password (scram-sha-256), local ones too.
  */
 export const initialise = async (
-  shelter: Shelter,
+  shelter: PostgresFolders,
   password: string,
   user: OsUser | undefined,
   sync: boolean,

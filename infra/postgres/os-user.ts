@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** The user that PostgreSQL runs as if this process is root. */
 export type OsUser = { name: string; uid: number; gid: number }
@@ -13,7 +13,7 @@ export const unprivilegedUser = (): OsUser | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const found = find('postgres') ?? find('sluice') ?? create('sluice') ?? find('nobody')
   if (found) return found
-  throw new Refusal(
+  throw new UserError(
     'PostgreSQL does not run as root: start as an ordinary user, or add one with "useradd --system sluice".',
   )
 }

@@ -34,7 +34,7 @@ export const testPackages = [
  * Installs the missing ones of these packages, where that is possible: as root, with apt, unless
  * SLUICE_INSTALL_PACKAGES=no. Starts no service. Otherwise one line says which tests are skipped and why. Never throws.
  */
-export const installMissingPackages = async (names: readonly string[] = testPackages): Promise<void> => {
+export const installMissingDebianPackages = async (names: readonly string[] = testPackages): Promise<void> => {
   const installed = await Promise.all(names.map(isInstalled))
   const missing = names.filter((_, index) => !installed[index])
   if (missing.length === 0) return

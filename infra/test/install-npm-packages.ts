@@ -25,7 +25,7 @@ export const programsFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir
  * Installs the missing ones of these, without running their install scripts. Where that fails, or where
  * SLUICE_INSTALL_PACKAGES=no, one line says which tests are skipped and why. Never throws.
  */
-export const installMissingPrograms = async (
+export const installMissingNpmPackages = async (
   names: readonly string[] = testPrograms,
   folder = programsFolder,
 ): Promise<void> => {

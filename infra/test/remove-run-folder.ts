@@ -4,7 +4,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { demolish } from '../postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 
 /**
  * Ends the processes of a test run, unmounts what is mounted in its folder, and deletes the folder. A process belongs to
@@ -16,7 +16,7 @@ export const removeRunFolder = async (folder: string): Promise<void> => {
   // The data folder of a PostgreSQL can be a link to a folder outside (see ../postgres/accessible-folders.ts).
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries)
-    if (entry.isSymbolicLink() && entry.name === 'data') await demolish(join(entry.parentPath, entry.name))
+    if (entry.isSymbolicLink() && entry.name === 'data') await deleteDataFolder(join(entry.parentPath, entry.name))
   await rm(folder, { recursive: true, force: true })
 }
 

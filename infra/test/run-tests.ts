@@ -5,16 +5,16 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root, state } from '../paths.ts'
-import { refuse } from '../user-error.ts'
+import { reportFailure } from '../user-error.ts'
 import { workspaces } from '../workspaces.ts'
-import { childProcessorSeconds } from './processor-time.ts'
+import { readChildProcessorSeconds } from './processor-time.ts'
 import { programsFolder } from './install-npm-packages.ts'
 import { writeDurations } from './test-durations.ts'
 import { bundles, prepare } from './prepare-tests.ts'
-import { closingLines, noResults, skippedTests, slowestFiles, type Results } from './test-results.ts'
+import { formatClosingLines, emptyResults, formatSkippedTests, formatSlowestFiles, type Results } from './test-results.ts'
 import { jestArguments, selectsFiles } from './jest-arguments.ts'
 import { startTestRun } from './test-run.ts'
-import { throwAwayPostgres } from './throw-away-postgres.ts'
+import { startTemporaryPostgres } from './temporary-postgres.ts'
 
 /**
  * `npm test [-- packages, file patterns or Jest options]`: the tests of the repository on a PostgreSQL of their own, which
@@ -31,7 +31,7 @@ const test = async (): Promise<void> => {
   await mkdir(folder, { recursive: true })
   let passed: boolean
   {
-    await using postgres = await throwAwayPostgres()
+    await using postgres = await startTemporaryPostgres()
     await using testRun = await startTestRun()
     const selection = jestArguments(long && !selectsFiles(args) ? [...filesOfLongRuns(), ...args] : args, workspaces())
     passed = await run(
@@ -52,7 +52,7 @@ const test = async (): Promise<void> => {
   }
   const found = await readFile(results, 'utf8').catch(() => undefined)
   await rm(results, { force: true })
-  const summary = found === undefined ? noResults : (JSON.parse(found) as Results)
+  const summary = found === undefined ? emptyResults : (JSON.parse(found) as Results)
   if (writesDurations && !interrupted) await writeDurations(summary)
   if (interrupted) console.error('Interrupted: not all tests ran.')
   else if (found === undefined) console.error('Jest wrote no results: see its output above.')
@@ -105,8 +105,8 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
 }
 
 const report = (results: Results, seconds: number): string[] => {
-  const skipped = skippedTests(results)
-  const processor = childProcessorSeconds()
+  const skipped = formatSkippedTests(results)
+  const processor = readChildProcessorSeconds()
   const cores = availableParallelism()
   return [
     'Slowest files:',
@@ -122,4 +122,4 @@ const report = (results: Results, seconds: number): string[] => {
   ]
 }
 
-await test().catch(refuse)
+await test().catch(reportFailure)

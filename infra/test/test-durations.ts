@@ -9,7 +9,7 @@ export const durationsFile = join(import.meta.dirname, 'durations.json')
 const minRecordedSeconds = 2
 
 /** Whole seconds by file name for the files that take long; of files of one name, the longest. Sorted, so that changes show. */
-export const durationsOf = ({ seconds }: Pick<Results, 'seconds'>): Record<string, number> => {
+export const selectLongDurations = ({ seconds }: Pick<Results, 'seconds'>): Record<string, number> => {
   const longest = new Map<string, number>()
   for (const [file, taken] of seconds) {
     const name = basename(file)
@@ -23,6 +23,6 @@ export const writeDurations = async (results: Results): Promise<void> => {
   const known = JSON.parse(await readFile(durationsFile, 'utf8')) as Record<string, number>
   const ran = new Set(results.seconds.map(([file]) => basename(file)))
   const others = Object.entries(known).filter(([name]) => !ran.has(name))
-  const all = Object.fromEntries([...others, ...Object.entries(durationsOf(results))].toSorted())
+  const all = Object.fromEntries([...others, ...Object.entries(selectLongDurations(results))].toSorted())
   await writeFile(durationsFile, `${JSON.stringify(all, undefined, 2)}\n`)
 }

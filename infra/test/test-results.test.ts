@@ -1,24 +1,24 @@
 import { describe, expect, it } from '@jest/globals'
-import { durationsOf } from './test-durations.ts'
-import { closingLines, noResults, skippedTests, slowestFiles } from './test-results.ts'
+import { selectLongDurations } from './test-durations.ts'
+import { formatClosingLines, emptyResults, formatSkippedTests, formatSlowestFiles } from './test-results.ts'
 
 describe('the summary of npm test', () => {
   it('lists each failure and ends with the counts', () => {
     expect(
-      closingLines({ ...noResults, passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] }),
+      formatClosingLines({ ...noResults, passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] }),
     ).toEqual(['✗ a.test.ts › adds: no', 'Tests: 12 passed, 1 failed, 1 skipped'])
   })
 
   it('lists the ten slowest files, slowest first', () => {
     const seconds = Array.from({ length: 12 }, (_, i): [string, number] => [`${i}.test.ts`, i])
-    const lines = slowestFiles({ ...noResults, seconds })
+    const lines = formatSlowestFiles({ ...noResults, seconds })
     expect(lines).toHaveLength(10)
     expect(lines[0]).toBe('   11.0 s  11.test.ts')
   })
 
   it('lists the number, the file and the reason of skipped tests', () => {
     const skips = [{ file: 'a.test.ts', reason: 'MariaDB as a source (no MariaDB server)', tests: 3 }]
-    expect(skippedTests({ ...noResults, skips })).toEqual([
+    expect(formatSkippedTests({ ...noResults, skips })).toEqual([
       '      3    a.test.ts: MariaDB as a source (no MariaDB server)',
     ])
   })
@@ -30,20 +30,20 @@ describe('the summary of npm test', () => {
       { file: 'b.test.ts', reason: 'is there (no server)', tests: 1 },
       { file: 'c.test.ts', reason, tests: 2 },
     ]
-    expect(skippedTests({ ...noResults, skips })).toEqual([
+    expect(formatSkippedTests({ ...noResults, skips })).toEqual([
       '      1    b.test.ts: is there (no server)',
       '      5    in 2 files: run with npm run test:long',
     ])
   })
 })
 
-describe('durationsOf', () => {
+describe('selectLongDurations', () => {
   it('returns rounded seconds by file name, without short files', () => {
     const seconds: [string, number][] = [
       ['apps/a/long.test.ts', 12.4],
       ['apps/b/long.test.ts', 3],
       ['apps/a/short.test.ts', 0.3],
     ]
-    expect(durationsOf({ seconds })).toEqual({ 'long.test.ts': 12 })
+    expect(selectLongDurations({ seconds })).toEqual({ 'long.test.ts': 12 })
   })
 })

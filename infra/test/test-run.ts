@@ -18,7 +18,7 @@ const PREFIX = 'sluice-test-run-'
  * Disposing does the same for this run.
  */
 export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
-  await removeDeadRuns(parent)
+  await removeKilledRuns(parent)
   const folder = join(parent, `${PREFIX}${process.pid}`)
   await mkdir(folder)
   // Like /tmp: database and web servers that tests start as root run as other users.
@@ -31,7 +31,7 @@ export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
 }
 
 /** A folder with this process's id was left by an earlier process that had the same id. */
-const removeDeadRuns = async (parent: string): Promise<void> => {
+const removeKilledRuns = async (parent: string): Promise<void> => {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PREFIX)) continue
     const pid = Number(name.slice(PREFIX.length))

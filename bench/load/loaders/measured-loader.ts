@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Installation } from '../installation.ts'
-import { processorTime } from '../processor-time.ts'
+import { readProcessorTime } from '../processor-time.ts'
 import type { Loader } from './loader.ts'
 import { createSluiceLoader } from './sluice-loader.ts'
 
@@ -29,9 +29,9 @@ export function measureWorker(installation: Installation, loader: Loader): Measu
     ...loader,
     workerMs,
     async load() {
-      const before = await processorTime(installation.workerPid)
+      const before = await readProcessorTime(installation.workerPid)
       const cost = await loader.load()
-      workerMs.push((await processorTime(installation.workerPid)) - before)
+      workerMs.push((await readProcessorTime(installation.workerPid)) - before)
       return cost
     },
   }

@@ -1,10 +1,10 @@
 import type { ServiceClient } from '@sluice/client'
 import type { RunBody } from '@sluice/client/pipeline'
-import { runToTheEnd } from '../../../infra/demo/run-and-wait.ts'
+import { runToCompletion } from '../../../infra/demo/run-and-wait.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
-import { onDatabase } from '../database.ts'
-import { resetPeakMemory, peakMemory } from '../process-memory.ts'
+import { withConnection } from '../database.ts'
+import { resetPeakMemory, readPeakMemory } from '../process-memory.ts'
 import type { Loader, LoadCost } from './loader.ts'
 
 export interface Source {
@@ -45,7 +45,7 @@ export async function createSluiceLoader(
       await resetPeakMemory(workerPid)
       const { requested, finished } = await runAndWait(installation, created)
       database ||= await warehouseUrl(installation)
-      return { milliseconds: finished - requested, memory: await peakMemory(workerPid) }
+      return { milliseconds: finished - requested, memory: await readPeakMemory(workerPid) }
     },
   }
 }
@@ -78,7 +78,7 @@ export async function runAndWait(
   { id, name, upload }: CreatedPipeline,
   body: RunBody = {},
 ): Promise<{ requested: number; finished: number }> {
-  const run = await runToTheEnd(pipeline, id, upload as never, { seen: () => {} }, body)
+  const run = await runToCompletion(pipeline, id, upload as never, { seen: () => {} }, body)
   if (run.status !== 'OK') throw new Error(`The run of ${name} ended ${run.status}: ${run.message}`)
   return { requested: Date.parse(run.created), finished: Date.parse(run.finished!) }
 }
@@ -101,6 +101,6 @@ async function createPipeline(
 
 /** Returns the superuser's connection string of the client's warehouse, which the first load creates. */
 async function warehouseUrl({ databaseUrl }: Installation): Promise<string> {
-  const { rows } = await onDatabase(databaseUrl('pipeline'), (client) => client.query('select key from warehouses'))
+  const { rows } = await withConnection(databaseUrl('pipeline'), (client) => client.query('select key from warehouses'))
   return databaseUrl(`c_${rows[0]?.key}`)
 }

@@ -6,8 +6,8 @@ import { median } from '../../statistics.ts'
 import { type EventLoopRecord, measureEventLoop } from '../event-loop-record.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { createSluiceLoader } from '../loaders/sluice-loader.ts'
-import { peakMemory, resetPeakMemory } from '../process-memory.ts'
-import { processorTime } from '../processor-time.ts'
+import { readPeakMemory, resetPeakMemory } from '../process-memory.ts'
+import { readProcessorTime } from '../processor-time.ts'
 import { pageCount, recordShapes, rowCount, startPageServer } from './http-pages.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
@@ -27,7 +27,7 @@ async function measureShape(
   const { workerPid: pid, folder } = installation
   await using server = await startPageServer(shape)
   await resetPeakMemory(pid)
-  const idleMemory = await peakMemory(pid)
+  const idleMemory = await readPeakMemory(pid)
   const loader = await createSluiceLoader(installation, {
     name: `http_${shape}`,
     type: 'FUNCTION',
@@ -35,19 +35,19 @@ async function measureShape(
   })
   // The first run creates the tables, and compiles the hot code.
   await loader.load()
-  const beforeIdle = await processorTime(pid)
+  const beforeIdle = await readProcessorTime(pid)
   const idle = await measureEventLoop({ pid, folder }, () => pause(idleMs))
-  const idleShare = ((await processorTime(pid)) - beforeIdle) / idleMs
+  const idleShare = ((await readProcessorTime(pid)) - beforeIdle) / idleMs
   const workerMs: number[] = []
   const records: EventLoopRecord[] = []
   const fetchMs: number[] = []
   const measured = {
     ...loader,
     async load() {
-      const [startedAt, before] = [performance.now(), await processorTime(pid)]
+      const [startedAt, before] = [performance.now(), await readProcessorTime(pid)]
       let cost: Awaited<ReturnType<typeof loader.load>>
       records.push(await measureEventLoop({ pid, folder }, async () => (cost = await loader.load())))
-      const used = (await processorTime(pid)) - before
+      const used = (await readProcessorTime(pid)) - before
       workerMs.push(Math.max(1, used - idleShare * (performance.now() - startedAt)))
       fetchMs.push(await fetchPages(server.url))
       return cost!

@@ -3,11 +3,11 @@ import {
   startMariadb,
 } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
 import { median } from '../../statistics.ts'
-import { serverProcess } from '../server-process.ts'
+import { findServerPid } from '../server-process.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { processorTime } from '../processor-time.ts'
+import { readProcessorTime } from '../processor-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
 const tables = 100
@@ -35,17 +35,17 @@ export async function* manyTables({ installation, rounds, peers }: BenchContext)
     settings: await createManyTables(server),
     table: `__${nameOf(0)}`,
   })
-  const postgres = await serverProcess(peers)
+  const postgres = await findServerPid(peers)
   const used = { worker: [] as number[], postgres: [] as number[] }
   // The first run creates the tables, and is not measured.
   await loader.load()
   const measured: Loader = {
     ...loader,
     async load() {
-      const before = [await processorTime(installation.workerPid), await processorTime(postgres)] as const
+      const before = [await readProcessorTime(installation.workerPid), await readProcessorTime(postgres)] as const
       const cost = await loader.load()
-      used.worker.push((await processorTime(installation.workerPid)) - before[0])
-      used.postgres.push((await processorTime(postgres)) - before[1])
+      used.worker.push((await readProcessorTime(installation.workerPid)) - before[0])
+      used.postgres.push((await readProcessorTime(postgres)) - before[1])
       return cost
     },
   }

@@ -5,19 +5,19 @@ import {
   mariadbMissing,
   startMariadb,
 } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
-import { makeFile } from '../data-files.ts'
-import { makeWorkbookFile } from '../excel-file.ts'
+import { createDataFile } from '../data-files.ts'
+import { createWorkbookFile } from '../excel-file.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createMeasuredLoader } from '../loaders/measured-loader.ts'
 import { createSluiceLoader } from '../loaders/sluice-loader.ts'
-import { peakMemory, resetPeakMemory } from '../process-memory.ts'
+import { readPeakMemory, resetPeakMemory } from '../process-memory.ts'
 import { objectSettings, putPieces, startStore } from '../object-folder.ts'
-import { createSourceDatabase, jdbcSourceOf } from './postgres-to-postgres.ts'
+import { createSourceDatabase, buildJdbcSource } from './postgres-to-postgres.ts'
 import { excelRows } from './excel.ts'
 import { startFilledMariadb } from './mariadb.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
-import { ndjsonOf } from './ndjson.ts'
-import { parquetOf } from './parquet.ts'
+import { convertToNdjson } from './ndjson.ts'
+import { convertToParquet } from './parquet.ts'
 import { createManyTables } from './many-tables.ts'
 
 const maxGrowth = 60
@@ -48,7 +48,7 @@ async function growthOf({ installation }: BenchContext, loader: Loader) {
   await installation.restartWorker()
   await pause(settlingMs)
   await resetPeakMemory(installation.workerPid)
-  const idle = await peakMemory(installation.workerPid)
+  const idle = await readPeakMemory(installation.workerPid)
   const { memory } = await loader.load()
   return { idle, growth: memory - idle }
 }
@@ -60,16 +60,16 @@ async function createLoaders(
   sources: AsyncDisposableStack,
 ): Promise<Loader[]> {
   const { installation, folder } = context
-  const wide = await makeFile(folder, 'wide', megabytes)
-  const nested = await makeFile(folder, 'nested', megabytes)
+  const wide = await createDataFile(folder, 'wide', megabytes)
+  const nested = await createDataFile(folder, 'nested', megabytes)
   const packed = `${wide.path}.gz`
   await writeFile(packed, gzipSync(await readFile(wide.path), { level: 1 }))
   const loaders: Loader[] = [
     await createMeasuredLoader(context, `CSV of ${megabytes} MB`, wide.path),
     await createMeasuredLoader(context, 'the same in gzip', packed),
-    await createMeasuredLoader(context, 'NDJSON', await ndjsonOf(nested.path)),
-    await createMeasuredLoader(context, 'Parquet', await parquetOf(wide.path)),
-    await createMeasuredLoader(context, 'Excel', (await makeWorkbookFile(folder, excelRows)).workbook),
+    await createMeasuredLoader(context, 'NDJSON', await convertToNdjson(nested.path)),
+    await createMeasuredLoader(context, 'Parquet', await convertToParquet(wide.path)),
+    await createMeasuredLoader(context, 'Excel', (await createWorkbookFile(folder, excelRows)).workbook),
   ]
   const add = async (name: string, type: string, settings: object) => {
     const table = `growth_${name.toLowerCase().replaceAll(/[^a-z]+/g, '_')}`
@@ -77,7 +77,7 @@ async function createLoaders(
   }
   const source = await createSourceDatabase(context, wide.path)
   await add('PostgreSQL', 'SQL_DATABASE_D', {
-    jdbcSource: jdbcSourceOf(source),
+    jdbcSource: buildJdbcSource(source),
     sqlQuery: 'select * from public.source',
   })
   if (!mariadbMissing()) {
@@ -89,7 +89,7 @@ async function createLoaders(
   if (running) {
     const { store, kind } = sources.use(running)
     await store.put('large/wide.csv', await readFile(wide.path))
-    await putPieces(store, (await makeFile(folder, 'narrow', 10)).path, smallObjects)
+    await putPieces(store, (await createDataFile(folder, 'narrow', 10)).path, smallObjects)
     await add(`${smallObjects} objects`, kind.type, objectSettings(store, 'parts/'))
     await add('one large object', kind.type, objectSettings(store, 'large/'))
   }

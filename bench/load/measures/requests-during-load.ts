@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { makeFile } from '../data-files.ts'
-import { onDatabase } from '../database.ts'
+import { createDataFile } from '../data-files.ts'
+import { withConnection } from '../database.ts'
 import { trackCompletion } from '../../track-completion.ts'
 import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import type { Installation } from '../installation.ts'
@@ -9,9 +9,9 @@ import { median } from '../../statistics.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
 /** Measures requests of the API during a load, and readers of the table that the load replaces. */
-export async function* duringLoad(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
+export async function* requestsDuringLoad(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, rounds } = context
-  const file = await makeFile(context.folder, 'wide', megabytes)
+  const file = await createDataFile(context.folder, 'wide', megabytes)
   const sluice = await createSluiceLoader(installation, { name: `beside_${megabytes}`, type: 'CSV_UPLOAD', file })
   await sluice.load()
   const times: number[] = []
@@ -54,7 +54,7 @@ async function measureRequestsDuring({ pipelineUrl, token }: Installation, work:
  * old rows and the first read of the new rows. Other reads wait for processors only, as all requests do.
  */
 async function measureSwapWait({ database, table }: { database: string; table: string }, work: Promise<unknown>) {
-  return onDatabase(database, async (reader) => {
+  return withConnection(database, async (reader) => {
     let [before, wait] = [{ rows: '', took: 0 }, 0]
     for (const completion = trackCompletion(work); !completion.done; await pause(1)) {
       const began = performance.now()

@@ -1,12 +1,12 @@
 import { pipelineOperations, type Schema } from '@sluice/contracts'
 import { findOrCreateSchema } from '../../../infra/demo/find-or-create.ts'
 import { median } from '../../statistics.ts'
-import { makeFile } from '../data-files.ts'
+import { createDataFile } from '../data-files.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { processorTime } from '../processor-time.ts'
-import { serverProcess } from '../server-process.ts'
+import { readProcessorTime } from '../processor-time.ts'
+import { findServerPid } from '../server-process.ts'
 import { type BenchContext, type MeasureReport, ratio } from './measure.ts'
 
 const [off, on] = ['without profile', 'with profile'] as const
@@ -17,10 +17,10 @@ const [off, on] = ['without profile', 'with profile'] as const
  */
 export async function* profile(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, folder, rounds, peers } = context
-  const file = await makeFile(folder, 'wide', megabytes)
-  const server = await serverProcess(peers)
+  const file = await createDataFile(folder, 'wide', megabytes)
+  const server = await findServerPid(peers)
   const used = { [off]: [] as number[], [on]: [] as number[] }
-  const now = async () => (await processorTime(installation.workerPid)) + (await processorTime(server))
+  const now = async () => (await readProcessorTime(installation.workerPid)) + (await readProcessorTime(server))
   const loaderOf = async (name: typeof on | typeof off): Promise<Loader> => {
     const schema = await schemaWith(context, name === on)
     const source = { name: `profile_${name === on ? 'on' : 'off'}_${megabytes}`, type: 'CSV_UPLOAD', file }

@@ -1,8 +1,8 @@
 import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
 import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import { tableKinds } from '../../load/data-files.ts'
-import { onDatabase } from '../../load/database.ts'
-import { jdbcSourceOf } from '../../load/measures/postgres-to-postgres.ts'
+import { withConnection } from '../../load/database.ts'
+import { buildJdbcSource } from '../../load/measures/postgres-to-postgres.ts'
 import { startFilledMariadb } from '../../load/measures/mariadb.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
@@ -13,7 +13,7 @@ export const copyOut = `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to
 
 /** Measures a query of PostgreSQL against COPY with discarded output. */
 export async function postgres(context: BenchContext, { source, expected }: Reference): Promise<SourceResult> {
-  const settings = { jdbcSource: jdbcSourceOf(source), sqlQuery: 'select * from public.source' }
+  const settings = { jdbcSource: buildJdbcSource(source), sqlQuery: 'select * from public.source' }
   const sluice = await createSluiceLoader(context.installation, {
     name: 'source_postgres',
     type: 'SQL_DATABASE_D',
@@ -58,7 +58,7 @@ export async function binaryCopyBytes(source: string): Promise<number> {
   const { columns } = tableKinds.wide
   const sizes = columns.map((column) => `coalesce(sum(octet_length(${sendExpression(column)})), 0)`)
   const sql = `select (count(*) * ${2 + 4 * columns.length} + ${sizes.join(' + ')})::text as bytes from source`
-  const { rows } = await onDatabase(source, (client) => client.query<{ bytes: string }>(sql))
+  const { rows } = await withConnection(source, (client) => client.query<{ bytes: string }>(sql))
   return Number(rows[0]!.bytes)
 }
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
-import { parquetOf } from '../../load/measures/parquet.ts'
+import { convertToParquet } from '../../load/measures/parquet.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'
 
@@ -19,7 +19,7 @@ export async function csv(context: BenchContext, { file, expected }: Reference):
 }
 
 export async function parquet(context: BenchContext, { file, expected }: Reference): Promise<SourceResult> {
-  const path = await parquetOf(file.path)
+  const path = await convertToParquet(file.path)
   const { size } = await stat(path)
   const sluice = await createSluiceLoader(context.installation, {
     name: 'source_parquet',

@@ -1,6 +1,6 @@
 import { median } from '../../statistics.ts'
 import { measureWorker } from '../../load/loaders/measured-loader.ts'
-import { makeFile } from '../../load/data-files.ts'
+import { createDataFile } from '../../load/data-files.ts'
 import { createSourceDatabase } from '../../load/measures/postgres-to-postgres.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
 import type { Loader } from '../../load/loaders/loader.ts'
@@ -61,7 +61,7 @@ export interface Reference {
 }
 
 export async function createReference(context: BenchContext): Promise<Reference> {
-  const file = await makeFile(context.folder, 'wide', context.megabytes)
+  const file = await createDataFile(context.folder, 'wide', context.megabytes)
   const source = await createSourceDatabase(context, file.path)
   return { file, source, expected: await readContent({ database: source, table: 'source' }) }
 }

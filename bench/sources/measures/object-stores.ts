@@ -6,11 +6,11 @@ import type { TestStore } from '../../../packages/connectors/src/object-store/te
 import { median } from '../../statistics.ts'
 import { measureCommand } from '../../load/loaders/measure-command.ts'
 import { createLoadedPipeline, createSluiceLoader, runAndWait } from '../../load/loaders/sluice-loader.ts'
-import { makeFile, type TableKind, tableKinds } from '../../load/data-files.ts'
-import { runOn } from '../../load/database.ts'
+import { createDataFile, type TableKind, tableKinds } from '../../load/data-files.ts'
+import { executeSql } from '../../load/database.ts'
 import { objectSettings, putPieces, type RunningStore } from '../../load/object-folder.ts'
 import type { Target } from '../../load/measures/measure.ts'
-import { processorTime } from '../../load/processor-time.ts'
+import { readProcessorTime } from '../../load/processor-time.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { type RawTransfer, rawDownload } from '../raw-transfer.ts'
@@ -72,7 +72,7 @@ async function folderOfOneObject(
 /** Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each upload. */
 function uploadOf({ installation }: BenchContext, name: string, file: Reference['file']) {
   const processorMs: number[] = []
-  const used = async () => (await processorTime(installation.apiPid)) + (await processorTime(installation.workerPid))
+  const used = async () => (await readProcessorTime(installation.apiPid)) + (await readProcessorTime(installation.workerPid))
   const upload: RawTransfer = {
     name: 'upload',
     bytes: () => file.size,
@@ -92,9 +92,9 @@ const rowOf = ({ columns }: TableKind): string =>
   `row(${columns.map((column) => `t.${column.split(' ')[0]}`).join(', ')})::text`
 
 async function folder(context: BenchContext, { kind, store }: RunningStore): Promise<SourceResult> {
-  const file = await makeFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
+  const file = await createDataFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
   const values = rowOf(tableKinds.narrow)
-  await runOn(
+  await executeSql(
     context.peers,
     `drop table if exists narrow; create table narrow (${tableKinds.narrow.columns.join(', ')})`,
   )

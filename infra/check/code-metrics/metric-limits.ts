@@ -2,28 +2,28 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Count } from './code-metrics.ts'
 
-/** The highest figure that each count may have, by its name. */
-export type Recorded = Readonly<Record<string, number>>
+/** The maximum of each count, by the name of the count. */
+export type CountLimits = Readonly<Record<string, number>>
 
-const file = join(import.meta.dirname, 'recorded.json')
+const limitsFile = join(import.meta.dirname, 'recorded.json')
 
-export const readRecorded = (): Recorded => JSON.parse(readFileSync(file, 'utf8'))
+export const readLimits = (): CountLimits => JSON.parse(readFileSync(limitsFile, 'utf8'))
 
-/** Lowers what is recorded to the figures of today; a figure that has risen stays as it was recorded. */
-export function writeRecorded(counts: readonly Count[], recorded: Recorded): void {
-  const lowest = counts.map(({ name, now }) => [name, Math.min(now, recorded[name] ?? now)])
-  writeFileSync(file, `${JSON.stringify(Object.fromEntries(lowest), null, 2)}\n`)
+/** Lowers the limits of counts that have fallen. The limits of counts that have risen stay unchanged. */
+export function lowerLimits(counts: readonly Count[], limits: CountLimits): void {
+  const lowered = counts.map(({ name, now }) => [name, Math.min(now, limits[name] ?? now)])
+  writeFileSync(limitsFile, `${JSON.stringify(Object.fromEntries(lowered), null, 2)}\n`)
 }
 
-/** The counts that exceed what is recorded, a sentence each. */
-export const risen = (counts: readonly Count[], recorded: Recorded): string[] =>
+/** Returns a sentence for each count above its limit. A new count has no limit yet. */
+export const findExceededLimits = (counts: readonly Count[], limits: CountLimits): string[] =>
   counts.flatMap(({ name, now }) => {
-    const most = recorded[name] ?? now
-    return now > most ? [`${name}: ${now}; at most ${most} are allowed`] : []
+    const limit = limits[name] ?? now
+    return now > limit ? [`${name}: ${now}; at most ${limit} are allowed`] : []
   })
 
-/** The table of all counts, with a mark where the target is not reached. */
-export function tableOf(counts: readonly Count[]): string {
+/** Returns a table of all counts, which marks counts above their target. */
+export function formatCounts(counts: readonly Count[]): string {
   const lines = counts.map(({ name, now, target }) => {
     const [left, right] = [now, target].map((figure) => figure.toLocaleString('en').padStart(9))
     return `${name.padEnd(54)}${left}${right}${now > target ? '  !' : ''}`

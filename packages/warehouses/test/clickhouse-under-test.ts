@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
-import { clickhouseMissing as missingIn, libraryIn } from '../../../infra/clickhouse/clickhouse-library.ts'
+import { describeMissingClickhouse as missingIn, clickhouseLibraryPath } from '../../../infra/clickhouse/clickhouse-library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 
@@ -11,7 +11,7 @@ const given = process.env['CLICKHOUSE_TEST_URL']
 const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
 
 /** The reason to skip tests that need ClickHouse; undefined if one is available. */
-export const clickhouseMissing: string | undefined = given ? undefined : ownMissing()
+export const describeMissingClickhouse: string | undefined = given ? undefined : ownMissing()
 
 function ownMissing(): string | undefined {
   if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return missingIn(programs)
@@ -38,7 +38,7 @@ export async function clickhouseServer(data?: string, port?: number): Promise<Cl
 
 async function ownServer(data?: string, port = 0): Promise<ClickHouseServer> {
   const folder = data ?? (await mkdtemp(join(tmpdir(), 'sluice-clickhouse-')))
-  const server = await startClickHouse({ library: libraryIn(programs), data: folder, port })
+  const server = await startClickHouse({ library: clickhouseLibraryPath(programs), data: folder, port })
   return {
     url: server.url,
     client: () => newClient(server.url),

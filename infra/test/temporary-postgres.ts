@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 import { linkToMemory } from './memory-folder.ts'
 import { sweep } from './delete-stale-clusters.ts'
 
@@ -11,7 +11,7 @@ import { sweep } from './delete-stale-clusters.ts'
  * A PostgreSQL for one run of a command: new, fast instead of durable, deleted when it is disposed of. Runs at the same
  * time do not meet; what killed runs left is removed here.
  */
-export const throwAwayPostgres = async (): Promise<Cluster> => {
+export const startTemporaryPostgres = async (): Promise<Cluster> => {
   const all = join(state, 'test-postgres')
   await sweep(all)
   const folder = join(all, String(process.pid))
@@ -27,7 +27,7 @@ export const throwAwayPostgres = async (): Promise<Cluster> => {
   })
   const stop = async (): Promise<void> => {
     await cluster.stop()
-    await demolish(join(folder, 'data'))
+    await deleteDataFolder(join(folder, 'data'))
     await rm(folder, { recursive: true, force: true })
   }
   return { ...cluster, stop, [Symbol.asyncDispose]: stop }
