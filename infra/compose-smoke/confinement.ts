@@ -1,7 +1,9 @@
 import { ok, strictEqual } from 'node:assert'
 import { databases, oneShots, services, type Container, type Stack } from './compose-project.ts'
 
-/** Throws unless every container runs without root, capabilities or a writable root, and what runs in it agrees. */
+/**
+ * Throws if the configuration or the processes of a container have root, capabilities or a writable root file system.
+ */
 export const assertContainersConfined = async (stack: Stack): Promise<void> => {
   const containers = await stack.containers()
   for (const service of [...databases, ...services, ...oneShots]) {
@@ -14,7 +16,7 @@ export const assertContainersConfined = async (stack: Stack): Promise<void> => {
 }
 
 const assertContainerConfiguration = (service: string, { Config, HostConfig }: Container): void => {
-  const lasting = !(oneShots as readonly string[]).includes(service)
+  const isLongRunning = !(oneShots as readonly string[]).includes(service)
   ok(/^[1-9]\d*:[1-9]\d*$/.test(Config.User), `${service} runs as "${Config.User}"`)
   ok(HostConfig.ReadonlyRootfs, `${service} can write its root file system`)
   ok(!HostConfig.Privileged && (HostConfig.CapAdd ?? []).length === 0, `${service} has capabilities`)
@@ -25,10 +27,10 @@ const assertContainerConfiguration = (service: string, { Config, HostConfig }: C
   )
   ok(HostConfig.Memory > 0, `${service} has no memory limit`)
   ok(HostConfig.LogConfig.Config['max-size'] !== undefined, `${service}'s log grows without end`)
-  strictEqual(HostConfig.RestartPolicy.Name, lasting ? 'unless-stopped' : 'no', `restart policy of ${service}`)
+  strictEqual(HostConfig.RestartPolicy.Name, isLongRunning ? 'unless-stopped' : 'no', `restart policy of ${service}`)
 }
 
-/** The users and capabilities of every process inside, and a real attempt to write. */
+/** Checks the users and capabilities of all processes in a container, and that files cannot be created. */
 const assertProcessesUnprivileged = async (stack: Stack, service: string): Promise<void> => {
   const status = await stack.execute(service, 'sh', '-c', 'cat /proc/[0-9]*/status 2>/dev/null || true')
   const users = [...status.matchAll(/^Uid:\s+(.*)$/gm)].flatMap((match) => (match[1] ?? '').split(/\s+/))
@@ -39,8 +41,8 @@ const assertProcessesUnprivileged = async (stack: Stack, service: string): Promi
     `${service} has a process with capabilities`,
   )
   for (const folder of ['/', '/usr/local/bin', '/run/secrets']) {
-    const wrote = await stack.execute(service, 'sh', '-c', `touch ${folder}/probe 2>/dev/null && echo wrote || true`)
-    strictEqual(wrote, '', `${service} can write to ${folder}`)
+    const output = await stack.execute(service, 'sh', '-c', `touch ${folder}/probe 2>/dev/null && echo wrote || true`)
+    strictEqual(output, '', `${service} can write to ${folder}`)
   }
 }
 

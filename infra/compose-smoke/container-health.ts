@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { databases, services, type Stack } from './compose-project.ts'
 
-/** Waits until a condition holds. Throws with its last objection when it has not after so many seconds. */
-const until = async (objection: () => Promise<string | undefined>, seconds: number): Promise<void> => {
+/** Waits until `findObstacle` returns undefined. Throws with the last obstacle after the timeout. */
+const waitUntilNone = async (findObstacle: () => Promise<string | undefined>, seconds: number): Promise<void> => {
   const end = performance.now() + seconds * 1000
   for (;;) {
-    const said = await objection()
-    if (said === undefined) return
-    if (performance.now() > end) throw new Error(`after ${seconds} s: ${said}`)
+    const obstacle = await findObstacle()
+    if (obstacle === undefined) return
+    if (performance.now() > end) throw new Error(`after ${seconds} s: ${obstacle}`)
     await delay(500)
   }
 }
 
 /** Waits until every container is healthy and every service reports that it is ready. */
 export const waitUntilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
-  until(async () => {
+  waitUntilNone(async () => {
     const containers = await stack.containers()
     for (const service of [...databases, ...services]) {
       const health = containers.get(service)?.State.Health?.Status
@@ -28,14 +28,13 @@ export const waitUntilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
   }, seconds)
 
 /**
- * Ends a container's first process as a crash would (the engine counts `docker kill` as a wish to stop, and would not
- * restart), and waits until the engine has started it again. Works from inside the engine's machine, so also where
- * that is a virtual one.
+ * Kills the first process of a container and waits until the engine has restarted it. After `docker kill` the engine would
+ * not restart it. A privileged container sends the signal, because the engine may run in a virtual machine.
  */
-export const crash = async (stack: Stack, service: string): Promise<void> => {
+export const crashContainer = async (stack: Stack, service: string): Promise<void> => {
   const before = (await stack.containers()).get(service)?.State
   if (before?.Status !== 'running') throw new Error(`${service} does not run`)
-  const alone = [
+  const options = [
     '--rm',
     '--pid=host',
     '--userns=host',
@@ -44,17 +43,17 @@ export const crash = async (stack: Stack, service: string): Promise<void> => {
     '--cap-drop=ALL',
     '--cap-add=KILL',
   ]
-  await stack.docker(['run', ...alone, stack.image('secrets'), 'node', '-e', `process.kill(${before.Pid}, 'SIGKILL')`])
-  await until(async () => {
+  await stack.docker(['run', ...options, stack.image('secrets'), 'node', '-e', `process.kill(${before.Pid}, 'SIGKILL')`])
+  await waitUntilNone(async () => {
     const now = (await stack.containers()).get(service)?.State
     return now?.Status === 'running' && now.StartedAt !== before.StartedAt
       ? undefined
-      : `${service} is not started again`
+      : `${service} was not restarted`
   }, 60)
 }
 
-/** How often the engine has restarted each service. */
-export const restarts = async (stack: Stack): Promise<Record<string, number>> => {
+/** Returns how often the engine has restarted each service. */
+export const readRestartCounts = async (stack: Stack): Promise<Record<string, number>> => {
   const containers = await stack.containers()
   return Object.fromEntries(services.map((service) => [service, containers.get(service)?.RestartCount ?? 0]))
 }

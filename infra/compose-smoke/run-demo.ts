@@ -3,8 +3,8 @@ import { root } from '../paths.ts'
 import { run } from './run-command.ts'
 import type { Stack } from './compose-project.ts'
 
-/** The first administrator's password, as identity-setup printed it when it made the account. */
-export const adminPassword = async (stack: Stack): Promise<string> => {
+/** Returns the first administrator's password, which identity-setup printed when it created the account. */
+export const readAdminPassword = async (stack: Stack): Promise<string> => {
   const log = await stack.compose(['logs', '--no-color', '--no-log-prefix', 'identity-setup'])
   const passwords = log
     .split('\n')
@@ -15,7 +15,7 @@ export const adminPassword = async (stack: Stack): Promise<string> => {
   return passwords[0] ?? ''
 }
 
-/** Runs the demo against the published ports: sign in, upload, load, read back. Throws with what it said when it fails. */
+/** Runs the demo against the published ports: sign in, upload, load, read. Throws with its output if it fails. */
 export const runDemo = async (stack: Stack, password: string): Promise<void> => {
   const env = {
     PATH: process.env['PATH'],

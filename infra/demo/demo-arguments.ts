@@ -2,39 +2,39 @@ import { parseArgs } from 'node:util'
 import { UserError } from '../user-error.ts'
 
 export interface DemoArguments {
-  /** Undefined: a health data set is made. */
+  /** Undefined if a health data set is generated. */
   file: string | undefined
-  /** Rows to make. */
+  /** The number of generated rows. */
   rows: number
   /** The pipeline's name. */
   name: string | undefined
   help: boolean
 }
 
-/** The command was written wrong: exit code 2. */
+/** Invalid arguments of the command. The exit code is 2. */
 export class UsageError extends UserError {}
 
 export const usage = `npm run demo -- [file] [--rows N] [--name "Name of the pipeline"]
 
-Loads a file (CSV, JSON or Excel), or a health data set made for the occasion, into the Sluice that is running, and shows what became of it.
+Loads a file (CSV, JSON or Excel) or a generated health data set into the running Sluice, and shows the result.
 
   file       the file to load, of any size
-  --rows N   rows to make where no file is given (200000)
-  --name     what the pipeline is called; one of that name is used again
+  --rows N   number of generated rows, without a file (200000)
+  --name     the name of the pipeline; an existing pipeline with this name is reused
 
-IDENTITY_URL, PIPELINE_URL                      where the services are, when not started here by "npm start"
-SLUICE_ADMIN_USERNAME, SLUICE_ADMIN_PASSWORD    who signs in, when not the administrator that "npm start" made`
+IDENTITY_URL, PIPELINE_URL                      addresses of the services; default: those of "npm start"
+SLUICE_ADMIN_USERNAME, SLUICE_ADMIN_PASSWORD    the user who signs in; default: the administrator of "npm start"`
 
 const maxRows = 100_000_000
 
-/** Throws `UsageError` with a sentence. */
+/** Parses the arguments of the command. Throws `UsageError`. */
 export function parseDemoArguments(given: string[]): DemoArguments {
-  const { values, positionals } = parsed(given)
+  const { values, positionals } = parseOptions(given)
   if (positionals.length > 1)
-    throw new UsageError(`One file at a time, not ${positionals.length}: ${positionals.join(', ')}.`)
+    throw new UsageError(`The demo loads one file, not ${positionals.length}: ${positionals.join(', ')}.`)
   const [file] = positionals
   if (file !== undefined && values.rows !== undefined)
-    throw new UsageError('--rows is for the data set that is made here: leave it out, or the file.')
+    throw new UsageError('--rows and a file cannot be combined: remove one of them.')
   const rows = Number(values.rows ?? 200_000)
   if (!Number.isInteger(rows) || rows < 1 || rows > maxRows)
     throw new UsageError(`--rows must be a whole number from 1 to ${maxRows}, not "${values.rows}".`)
@@ -44,7 +44,7 @@ export function parseDemoArguments(given: string[]): DemoArguments {
   return { file, rows, name, help: values.help ?? false }
 }
 
-function parsed(args: string[]) {
+function parseOptions(args: string[]) {
   try {
     return parseArgs({
       args,

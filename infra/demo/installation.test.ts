@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
 import { UsageError, parseDemoArguments } from './demo-arguments.ts'
-import { explain, explainSignIn } from './explain-errors.ts'
+import { explainError, explainSignIn } from './explain-errors.ts'
 import { findInstallation } from './installation.ts'
 import { inspectUploadFile } from './upload-file.ts'
 
@@ -92,17 +92,17 @@ it('inspectUploadFile rejects an empty file, a missing file and a folder', async
   await expect(inspectUploadFile(state, 'x')).rejects.toThrow(/is not a file/)
 })
 
-it('explainSignIn and explain say what failed and what to do, and return other errors unchanged', async () => {
+it('explainSignIn and explainError say what failed and what to do, and return other errors unchanged', async () => {
   const installation = { ...(await findInstallation({}, state)), passwordFrom: 'SLUICE_ADMIN_PASSWORD' as const }
   const problem = (status: number, detail: string) =>
     new RemoteProblem({ type: 'urn:problem:x', title: 'No.', status, code: 'x', detail })
   const unreachable = new ServiceUnavailable('unreachable', 'http://a cannot be reached: connect ECONNREFUSED.')
-  const said = (error: unknown) => (error as Error).message
+  const messageOf = (error: unknown) => (error as Error).message
 
-  expect(said(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
-  expect(said(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
-  expect(said(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
-  expect(said(explain(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe('The file is empty.')
-  const bug = new TypeError('of ours')
-  expect(explain(bug, 'pipeline service', 'http://a')).toBe(bug)
+  expect(messageOf(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
+  expect(messageOf(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
+  expect(messageOf(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
+  expect(messageOf(explainError(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe('The file is empty.')
+  const bug = new TypeError('a bug')
+  expect(explainError(bug, 'pipeline service', 'http://a')).toBe(bug)
 })

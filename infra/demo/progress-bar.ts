@@ -1,10 +1,10 @@
 import type { WriteStream } from 'node:tty'
 
 /** The progress of a task. */
-export interface Step {
+export interface ProgressStep {
   label: string
   /** From 0 to 1; undefined while it is unknown. */
-  part: number | undefined
+  fraction: number | undefined
   /** Amounts and rates. */
   detail: string
 }
@@ -15,8 +15,8 @@ const drawInterval = 50
 /** Milliseconds between two lines, where the output is not a terminal. */
 const lineInterval = 5_000
 
-/** Shows progress: as a bar on a terminal, and as a line now and then elsewhere. */
-export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>) {
+/** Shows progress as a bar on a terminal, and otherwise as a line every five seconds. */
+export function createProgressView(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>) {
   let drawn = false
   let last = { label: '', at: 0 }
 
@@ -25,14 +25,14 @@ export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'
     drawn = false
   }
   return {
-    show({ label, part, detail }: Step): void {
+    show({ label, fraction, detail }: ProgressStep): void {
       const now = performance.now()
       const isNew = last.label !== label
       if (!isNew && now - last.at < (stream.isTTY ? drawInterval : lineInterval)) return
       last = { label, at: now }
-      const percentage = part === undefined ? '' : `${Math.floor(Math.min(1, part) * 100)} %`
+      const percentage = fraction === undefined ? '' : `${Math.floor(Math.min(1, fraction) * 100)} %`
       if (stream.isTTY) {
-        const text = `  ${label.padEnd(9)} ${bar(part)} ${percentage.padStart(5)}  ${detail}`
+        const text = `  ${label.padEnd(9)} ${bar(fraction)} ${percentage.padStart(5)}  ${detail}`
         stream.write(`\r${[...text].slice(0, (stream.columns || 80) - 1).join('')}\u001b[K`)
         drawn = true
       } else {
@@ -40,7 +40,7 @@ export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'
       }
     },
     /** Removes the bar and writes a permanent line. */
-    say(line: string): void {
+    printLine(line: string): void {
       clear()
       stream.write(`${line}\n`)
     },
@@ -48,9 +48,9 @@ export function progress(stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'
   }
 }
 
-export type ProgressView = ReturnType<typeof progress>
+export type ProgressView = ReturnType<typeof createProgressView>
 
-function bar(part: number | undefined): string {
-  const full = Math.round(Math.min(1, Math.max(0, part ?? 0)) * barWidth)
-  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`
+function bar(fraction: number | undefined): string {
+  const filled = Math.round(Math.min(1, Math.max(0, fraction ?? 0)) * barWidth)
+  return `${'█'.repeat(filled)}${'░'.repeat(barWidth - filled)}`
 }

@@ -78,7 +78,7 @@ export async function runAndWait(
   { id, name, upload }: CreatedPipeline,
   body: RunBody = {},
 ): Promise<{ requested: number; finished: number }> {
-  const run = await runToCompletion(pipeline, id, upload as never, { seen: () => {} }, body)
+  const run = await runToCompletion(pipeline, id, upload as never, { onProgress: () => {} }, body)
   if (run.status !== 'OK') throw new Error(`The run of ${name} ended ${run.status}: ${run.message}`)
   return { requested: Date.parse(run.created), finished: Date.parse(run.finished!) }
 }
