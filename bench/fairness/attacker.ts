@@ -12,7 +12,7 @@ import { readerAttacks } from './reader-attacks.ts'
 const [name, login] = process.argv.slice(2) as [string, string]
 const organisation: OrganisationLogin = JSON.parse(login)
 await using attacker = await signInOrganisation(organisation)
-const attack = await { ...attacks, ...dataOutAttacks, ...readerAttacks }[name]!.prepare(
+const attack = await { ...attacks, ...downloadAttacks, ...readerAttacks }[name]!.prepare(
   attacker,
   organisation.pipelineUrl,
 )

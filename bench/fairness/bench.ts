@@ -21,7 +21,7 @@ import { createVictim, type VictimMeasurements, measureVictim } from './victim.t
  * README.md.
  */
 
-const allAttacks = { ...attacks, ...dataOutAttacks, ...readerAttacks }
+const allAttacks = { ...attacks, ...downloadAttacks, ...readerAttacks }
 
 const { values: options } = parseArgs({
   options: {

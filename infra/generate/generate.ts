@@ -4,7 +4,7 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { UserError, reportFailure } from '../user-error.ts'
 import { startTemporaryPostgres } from '../test/temporary-postgres.ts'
-import { type Artefact, generateDatabaseTypes, jsonScanner, lockFile, measure, generateOpenapi, scanner } from './artefacts.ts'
+import { type Artefact, generateDatabaseTypes, compileCsvScanner, compileJsonScanner, compileTableProfiler, generateLockFile, generateOpenapi } from './artefacts.ts'
 import { generateClientModules } from './client-modules.ts'
 import { generateConformancePage } from './conformance-page.ts'
 import { generateProblemsPage } from './problems-page.ts'
@@ -12,25 +12,25 @@ import { generateRolesPage } from './roles-page.ts'
 import { generateSearchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the operations
- * and types of packages/client, the pages of problems, roles, search properties and conformance, the compiled scanners and measures, and the platforms of the lock file. With
- * `--check` it writes nothing, names the files that differ, and exits with 1.
+ * `npm run generate` writes all generated files: the OpenAPI documents, the database types, the operations and types of
+ * packages/client, the pages of problems, roles, search properties and conformance, the compiled AssemblyScript, and the
+ * platforms of the lock file. With `--check`, it only lists the files that differ, and exits with 1 if there are any.
  */
 
 const APPS = ['identity', 'pipeline']
 
-const artefacts = async (): Promise<Artefact[]> => {
+const generateArtefacts = async (): Promise<Artefact[]> => {
   await using postgres = await startTemporaryPostgres()
   const outcomes = await Promise.allSettled([
-    lockFile(),
-    scanner(),
-    jsonScanner(),
-    measure(),
+    generateLockFile(),
+    compileCsvScanner(),
+    compileJsonScanner(),
+    compileTableProfiler(),
     Promise.try(generateProblemsPage),
     Promise.try(generateRolesPage),
     Promise.try(generateSearchPage),
     Promise.try(generateConformancePage),
-    ...clientModules().map((module) => Promise.resolve(module)),
+    ...generateClientModules().map((module) => Promise.resolve(module)),
     ...APPS.flatMap((app) => [generateOpenapi(app), generateDatabaseTypes(app, postgres)]),
   ])
   // PostgreSQL must keep running until all of them have ended, also if one failed.
@@ -41,20 +41,20 @@ const artefacts = async (): Promise<Artefact[]> => {
 }
 
 const generate = async (onlyCheck: boolean): Promise<void> => {
-  const differing: string[] = []
-  for (const { file, content } of await artefacts()) {
+  const outdated: string[] = []
+  for (const { file, content } of await generateArtefacts()) {
     const committed = await readFile(join(root, file)).catch(() => undefined)
     if (committed?.equals(Buffer.from(content))) continue
-    differing.push(file)
+    outdated.push(file)
     if (!onlyCheck) await writeFile(join(root, file), content)
   }
   if (!onlyCheck)
     console.log(
-      differing.length > 0 ? `Written: ${differing.join(', ')}.` : pc.dim('Nothing to write: all is up to date.'),
+      outdated.length > 0 ? `Written: ${outdated.join(', ')}.` : pc.dim('All generated files are up to date.'),
     )
-  else if (differing.length > 0) {
+  else if (outdated.length > 0) {
     throw new UserError(
-      `Not what it is generated from: ${differing.join(', ')}. Run "npm run generate" and commit the result.`,
+      `Out of date: ${outdated.join(', ')}. Run "npm run generate" and commit the result.`,
     )
   }
 }

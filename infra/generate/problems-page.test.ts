@@ -6,14 +6,14 @@ const known = [{ code: 'too-odd', status: 422, title: 'Too odd.', when: 'always'
 it('findCatalogueErrors reports problems that only the sources or only the catalogue contain, and duplicate codes', () => {
   expect(findCatalogueErrors('app', known, [`new Problem(422, 'too-odd', 'Too odd.')`])).toEqual([])
   expect(findCatalogueErrors('app', known, [`throw new Problem(\n  409,\n  'too-odd',`])).toEqual([
-    'app answers 409 too-odd, which its problem-catalogue.ts does not know',
+    'app returns 409 too-odd, which its problem-catalogue.ts lacks',
   ])
   expect(findCatalogueErrors('app', known, ['new Problem(404, \'not-found\', "")'])).toEqual([
-    'app does not answer too-odd, which its problem-catalogue.ts tells of',
+    'app does not return too-odd of its problem-catalogue.ts',
   ])
   const twice = [...known, { ...known[0]!, status: 503 }]
   expect(findCatalogueErrors('app', twice, [`new Problem(422, 'too-odd', 'Too odd.')`])).toEqual([
-    'app has the code too-odd for two things',
+    'app uses the code too-odd for two problems',
   ])
 })
 

@@ -20,12 +20,12 @@ const catalogues: { title: string; folders: string[]; problems: readonly KnownPr
   { title: 'Pipeline', folders: pipelineFolders, problems: pipelineProblems },
 ]
 
-/** Writes docs/problems.md. Throws a `UserError` if the catalogues and the codes in the sources differ. */
+/** Generates docs/problems.md. Throws a `UserError` if the catalogues and the codes in the sources differ. */
 export const generateProblemsPage = (): Artefact => {
-  const wrong = catalogues.flatMap(({ folders, problems }) =>
+  const errors = catalogues.flatMap(({ folders, problems }) =>
     findCatalogueErrors(folders[0]!, problems, folders.flatMap(readSources)),
   )
-  if (wrong.length > 0) throw new UserError(wrong.join('\n'))
+  if (errors.length > 0) throw new UserError(errors.join('\n'))
   const { unknown, unused } = findRunCodeErrors(runCodes, pipelineFolders.flatMap(readSources))
   if (unknown.length > 0)
     throw new UserError(
@@ -33,8 +33,8 @@ export const generateProblemsPage = (): Artefact => {
     )
   if (unused.length > 0)
     throw new UserError(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
-  const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
-  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
+  const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${formatProblems(problems)}\n`)
+  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${formatRunCodes(runCodes)}` }
 }
 
 const introduction = `# Problems
@@ -64,7 +64,7 @@ OAuth endpoints below \`/oidc\` return the errors of RFC 6749 instead. \`npm run
 catalogues in the sources.
 `
 
-const runsOf = (groups: typeof runCodes): string =>
+const formatRunCodes = (groups: typeof runCodes): string =>
   `## Failed runs
 
 The \`errorCode\` of a failed run is one of these codes, and its \`message\` says what failed, where, why and what to do.
@@ -79,7 +79,7 @@ The column *Retry* says what Sluice repeats before the run fails:
 
 A run with any other code fails at once. Its schedule starts the next run at the next time.
 
-${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${formatRows(codes)}\n`).join('\n')}`
 
 /** The scope of the retries after a failure with each of these codes. */
 const retriesByRunCode: Readonly<Record<string, string>> = {
@@ -99,7 +99,7 @@ const retriesByRunCode: Readonly<Record<string, string>> = {
   WAREHOUSE_UNAVAILABLE: 'run, for a day',
 }
 
-const rowsOf = (codes: Readonly<Record<string, string>>): string =>
+const formatRows = (codes: Readonly<Record<string, string>>): string =>
   Object.entries(codes)
     .map(([code, text]) => `| \`${code}\` | ${text} | ${retriesByRunCode[code] ?? ''} |`)
     .join('\n')
@@ -119,7 +119,7 @@ export function findRunCodeErrors(
   }
 }
 
-const tableOf = (problems: readonly KnownProblem[]): string =>
+const formatProblems = (problems: readonly KnownProblem[]): string =>
   [
     '| Code | Status | Title | When |',
     '|---|---|---|---|',
@@ -140,17 +140,17 @@ export function findCatalogueErrors(service: string, problems: readonly KnownPro
     /^\d+$/.test(status) ? !known.has(`${status} ${code}`) : !codes.has(code),
   )
   const text = sources.join('\n')
-  const isAnswered = ({ code }: KnownProblem) =>
+  const isReturned = ({ code }: KnownProblem) =>
     new RegExp(String.raw`,\s*'${code}'`).test(text) || text.includes(`'${code.toUpperCase().replaceAll('-', '_')}'`)
   const others = sharedProblems.filter((problem) => !problems.includes(problem))
   const listed = [...others, ...problems].map(({ code }) => code)
   const twice = new Set(listed.filter((code, index) => listed.indexOf(code) < index))
-  const unused = problems.filter((problem) => !isAnswered(problem))
+  const unused = problems.filter((problem) => !isReturned(problem))
   return [
     ...unknown.map(
-      ([, status, code]) => `${service} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
+      ([, status, code]) => `${service} returns ${status} ${code}, which its problem-catalogue.ts lacks`,
     ),
-    ...[...twice].map((code) => `${service} has the code ${code} for two things`),
-    ...unused.map(({ code }) => `${service} does not answer ${code}, which its problem-catalogue.ts tells of`),
+    ...[...twice].map((code) => `${service} uses the code ${code} for two problems`),
+    ...unused.map(({ code }) => `${service} does not return ${code} of its problem-catalogue.ts`),
   ]
 }

@@ -52,7 +52,7 @@ export const startPostgres = async (
     log,
     password: postgres,
     port: 15_432,
-    settings: { ...FOR_LOADS, ...(settings.warehouseAddress && READER_SETTINGS) },
+    settings: { ...LOAD_SETTINGS, ...(settings.warehouseAddress && READER_SETTINGS) },
     tls: certificateOf(settings),
   }
   let cluster = await startCluster(options)

@@ -110,7 +110,7 @@ const report = (results: Results, seconds: number): string[] => {
   const cores = availableParallelism()
   return [
     'Slowest files:',
-    ...slowestFiles(results),
+    ...formatSlowestFiles(results),
     ...(skipped.length > 0 ? ['Skipped:', ...skipped] : []),
     ...(processor === undefined
       ? []
@@ -118,7 +118,7 @@ const report = (results: Results, seconds: number): string[] => {
           `Processor time of the tests: ${processor.toFixed(0)} s in ${seconds.toFixed(0)} s, ` +
             `${((100 * processor) / seconds / cores).toFixed(0)} % of ${cores} cores`,
         ]),
-    ...closingLines(results),
+    ...formatClosingLines(results),
   ]
 }
 

@@ -5,20 +5,20 @@ import { formatClosingLines, emptyResults, formatSkippedTests, formatSlowestFile
 describe('the summary of npm test', () => {
   it('lists each failure and ends with the counts', () => {
     expect(
-      formatClosingLines({ ...noResults, passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] }),
+      formatClosingLines({ ...emptyResults, passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] }),
     ).toEqual(['✗ a.test.ts › adds: no', 'Tests: 12 passed, 1 failed, 1 skipped'])
   })
 
   it('lists the ten slowest files, slowest first', () => {
     const seconds = Array.from({ length: 12 }, (_, i): [string, number] => [`${i}.test.ts`, i])
-    const lines = formatSlowestFiles({ ...noResults, seconds })
+    const lines = formatSlowestFiles({ ...emptyResults, seconds })
     expect(lines).toHaveLength(10)
     expect(lines[0]).toBe('   11.0 s  11.test.ts')
   })
 
   it('lists the number, the file and the reason of skipped tests', () => {
     const skips = [{ file: 'a.test.ts', reason: 'MariaDB as a source (no MariaDB server)', tests: 3 }]
-    expect(formatSkippedTests({ ...noResults, skips })).toEqual([
+    expect(formatSkippedTests({ ...emptyResults, skips })).toEqual([
       '      3    a.test.ts: MariaDB as a source (no MariaDB server)',
     ])
   })
@@ -30,7 +30,7 @@ describe('the summary of npm test', () => {
       { file: 'b.test.ts', reason: 'is there (no server)', tests: 1 },
       { file: 'c.test.ts', reason, tests: 2 },
     ]
-    expect(formatSkippedTests({ ...noResults, skips })).toEqual([
+    expect(formatSkippedTests({ ...emptyResults, skips })).toEqual([
       '      1    b.test.ts: is there (no server)',
       '      5    in 2 files: run with npm run test:long',
     ])
