@@ -7,7 +7,8 @@ import { json, createPipeline, createView, type Organisation } from './bench-org
 export type Statuses = Map<number, number>
 
 export interface Attack {
-  what: string
+  /** The description in the output. */
+  description: string
   /** Whether A requests more than its share, so that the service must refuse some requests. */
   expectsRefusals: boolean
   /** Returns the attack, which runs until the signal aborts. */
@@ -56,7 +57,7 @@ async function repeatRuns(
 
 export const attacks: Record<string, Attack> = {
   pages: {
-    what: '70 pages at once of a view that sleeps',
+    description: '70 pages at once of a view that sleeps',
     expectsRefusals: true,
     async prepare(attacker) {
       const view = await createView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
@@ -65,7 +66,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   'anonymous-pages': {
-    what: '75 pages at once of an open view that sleeps, without sign-in',
+    description: '75 pages at once of an open view that sleeps, without sign-in',
     expectsRefusals: true,
     async prepare(attacker, url) {
       const anonymousAccess = { metadata: true, data: true }
@@ -78,7 +79,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   bodies: {
-    what: 'compressed bodies at addresses that do not exist, without sign-in',
+    description: 'compressed bodies at addresses that do not exist, without sign-in',
     expectsRefusals: false,
     async prepare(_attacker, url) {
       const body = gzipSync(`[${'{},'.repeat(349_000)}{}]`)
@@ -88,7 +89,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   views: {
-    what: '20 saves at once of views that sleep',
+    description: '20 saves at once of views that sleep',
     expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select 1 as id, pg_sleep(40)::text as slept'
@@ -105,7 +106,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   previews: {
-    what: '40 previews at once of a query that never ends',
+    description: '40 previews at once of a query that never ends',
     expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
@@ -117,7 +118,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   queries: {
-    what: '40 queries at once that sort without end',
+    description: '40 queries at once that sort without end',
     expectsRefusals: true,
     async prepare(attacker) {
       const sql = 'select * from generate_series(1, 1000000000) n order by n desc'
@@ -131,7 +132,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   exports: {
-    what: '40 exports at once of 200 MB',
+    description: '40 exports at once of 200 MB',
     expectsRefusals: true,
     async prepare(attacker) {
       const view = await createView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
@@ -143,16 +144,17 @@ export const attacks: Record<string, Attack> = {
     },
   },
   worker: {
-    what: '12 runs whose transformation sleeps',
+    description: '12 runs whose transformation sleeps',
     expectsRefusals: false,
     async prepare(attacker) {
       const pipelines: string[] = []
-      for (let at = 0; at < 12; at += 1) pipelines.push(await createPipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
+      for (let at = 0; at < 12; at += 1)
+        pipelines.push(await createPipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   loads: {
-    what: '8 loads of 100 MB, again and again',
+    description: '8 loads of 100 MB, again and again',
     expectsRefusals: false,
     async prepare(attacker) {
       const content = generateCsv(100_000_000)
@@ -162,7 +164,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   locks: {
-    what: 'a transformation that makes tables without end',
+    description: 'a transformation that makes tables without end',
     expectsRefusals: false,
     async prepare(attacker) {
       const statement = `do $x$ declare i int := 0; begin loop i := i + 1;
@@ -172,7 +174,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   uploads: {
-    what: '60 uploads of 20 MB at once to one pipeline',
+    description: '60 uploads of 20 MB at once to one pipeline',
     expectsRefusals: true,
     async prepare(attacker) {
       const content = generateCsv(20_000_000)

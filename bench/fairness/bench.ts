@@ -89,11 +89,11 @@ const attackerScript = join(import.meta.dirname, 'attacker.ts')
 /** In production, clients run on other machines. Here they only use processor time that the installation leaves idle. */
 const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
-async function bench(): Promise<void> {
-  await using cleaned = new AsyncDisposableStack()
-  const installation = cleaned.use(await runStep('Sluice is up', startInstallation))
-  const attacker = cleaned.use(await createOrganisation(installation))
-  const organisation = cleaned.use(await createOrganisation(installation))
+async function runBench(): Promise<void> {
+  await using resources = new AsyncDisposableStack()
+  const installation = resources.use(await runStep('Sluice is up', startInstallation))
+  const attacker = resources.use(await createOrganisation(installation))
+  const organisation = resources.use(await createOrganisation(installation))
   const victim = await runStep('B has its data', () => createVictim(organisation))
   const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
 
@@ -102,12 +102,12 @@ async function bench(): Promise<void> {
   const idle = await runStep('B alone', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
-    const { what, expectsRefusals } = allAttacks[name]!
+    const { description, expectsRefusals } = allAttacks[name]!
     const clients = fork(attackerScript, [name, JSON.stringify(attacker.login)], withLowestPriority)
-    cleaned.defer(() => void clients.kill())
+    resources.defer(() => void clients.kill())
     await once(clients, 'message')
     await sleep(2_000)
-    const disturbed = await runStep(what, measure)
+    const disturbed = await runStep(description, measure)
     clients.send('end')
     const [counts] = (await once(clients, 'message')) as [[number, number][]]
     const statuses: Statuses = new Map(counts)
@@ -129,4 +129,4 @@ async function repeat<T>(times: number, one: () => Promise<T>): Promise<T[]> {
   return all
 }
 
-await bench().catch(reportFailure)
+await runBench().catch(reportFailure)

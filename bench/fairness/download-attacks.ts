@@ -21,7 +21,7 @@ async function download(
 /** Attacks with downloads and with queries. */
 export const downloadAttacks: Record<string, Attack> = {
   downloads: {
-    what: '20 exports at once of 200 MB, 10 of them read at 10 kB/s',
+    description: '20 exports at once of 200 MB, 10 of them read at 10 kB/s',
     expectsRefusals: true,
     async prepare(attacker) {
       const view = await createView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
@@ -36,7 +36,7 @@ export const downloadAttacks: Record<string, Attack> = {
     },
   },
   'heavy-queries': {
-    what: '20 queries at once that sort and join without end, half of them as files',
+    description: '20 queries at once that sort and join without end, half of them as files',
     expectsRefusals: true,
     async prepare(attacker) {
       const queries = [

@@ -57,14 +57,14 @@ const sessionsThat =
 
 export const readerAttacks: Record<string, Attack> = {
   'reader-sorts': {
-    what: '20 readers with 10 sessions each, which sort',
+    description: '20 readers with 10 sessions each, which sort',
     expectsRefusals: true,
     prepare: sessionsThat(
       `set work_mem = '16MB'; select max(n) from (select n from generate_series(1, 3000000) n order by n desc) s`,
     ),
   },
   'reader-notifications': {
-    what: '20 readers with 10 sessions each, which listen in a transaction and notify',
+    description: '20 readers with 10 sessions each, which listen in a transaction and notify',
     expectsRefusals: true,
     prepare: sessionsThat(`listen x; begin; do $$ begin for i in 1..2000 loop
       execute format('notify x, %L', i || repeat('x', 7000)); end loop; end $$; commit; begin; select pg_sleep(2)`),

@@ -37,12 +37,12 @@ const { values: options } = parseArgs({
 
 const measures = { session, refresh, clientCredentials, login, createUser, sessionAmongClients, searchUsers }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
-  await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  await using resources = new AsyncDisposableStack()
+  resources.defer(() => rm(folder, { recursive: true, force: true }))
   await programs.ready()
-  const cluster = cleaned.use(await startTemporaryPostgres())
+  const cluster = resources.use(await startTemporaryPostgres())
   const selected = options.only?.split(',')
   const isSelected = (...names: string[]) => !selected || selected.some((name) => names.includes(name))
 
@@ -53,22 +53,22 @@ async function bench(): Promise<void> {
     .slice(0, isSelected('searchUsers') ? undefined : 1))
     sizes.push(
       await runStep(`${users.toLocaleString('en')} users`, async () =>
-        cleaned.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
+        resources.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
       ),
     )
   const small = sizes[0]!
   const size = { clients: isSelected('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
   const manyClients = await runStep(`${size.clients.toLocaleString('en')} clients`, async () =>
-    cleaned.use(await startFilledService(cluster, folder, size)),
+    resources.use(await startFilledService(cluster, folder, size)),
   )
-  const handlers = cleaned.use(await startHandlers(folder, small.database))
-  const provider = cleaned.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
+  const handlers = resources.use(await startHandlers(folder, small.database))
+  const provider = resources.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
   const argon2 = fork(join(import.meta.dirname, 'baseline/argon2.ts'))
-  cleaned.defer(() => void argon2.kill())
+  resources.defer(() => void argon2.kill())
   await once(argon2, 'message')
 
   const context = {
-    generator: cleaned.use(startGenerator()),
+    generator: resources.use(startGenerator()),
     rounds: { rounds: Number(options.rounds), seconds: Number(options.seconds) },
     small,
     sizes,
@@ -91,7 +91,7 @@ async function bench(): Promise<void> {
 
   const text = table(rows, context.rounds)
   console.log(`\n${text}`)
-  if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# How fast it is\n\n${text}`)
+  if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# Identity performance\n\n${text}`)
 }
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
@@ -126,4 +126,4 @@ PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds
 `
 }
 
-await bench().catch(reportFailure)
+await runBench().catch(reportFailure)

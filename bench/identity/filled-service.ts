@@ -53,6 +53,6 @@ async function signIn(port: number, username: string): Promise<Tokens> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ username, password }),
   })
-  if (!response.ok) throw new Error(`signing in was answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`the sign-in returned ${response.status}: ${await response.text()}`)
   return (await response.json()) as Tokens
 }

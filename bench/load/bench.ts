@@ -26,7 +26,7 @@ import { parquet } from './measures/parquet.ts'
 import { profile } from './measures/table-profiles.ts'
 import { manyTables } from './measures/many-tables.ts'
 import { wideColumns } from './measures/wide-columns.ts'
-import { heading, markdown } from './markdown-report.ts'
+import { formatHeading, formatSection } from './markdown-report.ts'
 
 /** `npm run bench:load [-- options]`: measures loads into the warehouse against other tools. See README.md. */
 
@@ -71,7 +71,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   growth: (context) => growth(context, Math.min(100, Math.max(...context.sizes))),
 }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   await using installation = await runStep('Sluice is up', startInstallation)
   await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
@@ -85,11 +85,11 @@ async function bench(): Promise<void> {
   const reports = []
   for (const name of options.only.split(','))
     for await (const report of measures[name]!(context)) {
-      reports.push(markdown(report))
+      reports.push(formatSection(report))
       console.log(reports.at(-1))
     }
   if (!options.write) return
-  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds, options.busy) + reports.join('\n'))
+  await writeFile(join(root, 'bench/results/load.md'), formatHeading(context.rounds, options.busy) + reports.join('\n'))
 }
 
-await bench().catch(reportFailure)
+await runBench().catch(reportFailure)

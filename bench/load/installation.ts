@@ -72,7 +72,10 @@ export async function startInstallation(): Promise<Installation> {
   started.defer(stop)
   const stopped = new AbortController().signal
   const startServices = () =>
-    migrateAndStart({ settings, programs, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
+    migrateAndStart(
+      { settings, programs, env, superuserUrl: postgres.url('postgres'), printWarning: console.warn, stopped },
+      services,
+    )
   await startServices()
   // The second start uses the compile cache, as the images do.
   await stop()
@@ -93,7 +96,7 @@ export async function startInstallation(): Promise<Installation> {
       env,
     }
     const health = `http://127.0.0.1:${WORKER_PORT}/health/ready`
-    services[index] = startService({ name, app: 'pipeline', program, health, say: console.warn })
+    services[index] = startService({ name, app: 'pipeline', program, health, printWarning: console.warn })
     await services[index].ready
   }
   const resources = started.move()

@@ -9,7 +9,7 @@ export const isMet = ({ value, limit }: Target): boolean => value <= limit
 const formatValue = ({ value, unit }: Target): string => `${value.toFixed(unit === 'MiB' ? 0 : 2)} ${unit}`
 
 /** Returns a section as Markdown: the figures, their ratios to the first one, and the targets. */
-export function markdown({ title, figures, bytes, targets }: MeasureReport): string {
+export function formatSection({ title, figures, bytes, targets }: MeasureReport): string {
   const [reference] = figures
   const rows = figures.map(({ name, milliseconds, fastest, slowest, memory, hasOtherRows }) =>
     line([
@@ -23,7 +23,7 @@ export function markdown({ title, figures, bytes, targets }: MeasureReport): str
   )
   const table = reference
     ? [
-        line(['how', 's', 'from–to', `ratio to ${reference.name}`, 'MB/s', 'peak MiB']),
+        line(['tool', 's', 'from–to', `ratio to ${reference.name}`, 'MB/s', 'peak MiB']),
         line(['---', '---:', '---:', '---:', '---:', '---:']),
         ...rows,
         '',
@@ -36,7 +36,7 @@ export function markdown({ title, figures, bytes, targets }: MeasureReport): str
 export const formatTarget = (target: Target): string =>
   `- ${target.text}: ${formatValue(target)}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`
 
-export const heading = (rounds: number, isBusy = false): string => `# How fast rows get in
+export const formatHeading = (rounds: number, isBusy = false): string => `# Load performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; PostgreSQL on the same cores, as \`npm start\` sets it up,
 durable.${isBusy ? ' Other processes kept all cores busy.' : ''} Medians of ${rounds} rounds in turns; every load was checked by row count and checksum. The product is measured from

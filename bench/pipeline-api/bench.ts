@@ -33,7 +33,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   neighbours,
 }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   await using installation = await runStep('Sluice is up', startInstallation)
   const context: BenchContext = {
     installation,
@@ -66,11 +66,11 @@ function markdown({ title, head, rows, targets }: MeasureReport): string {
   return [`## ${title}`, '', ...table, '', ...targetLines, ''].join('\n')
 }
 
-const heading = (rounds: number): string => `# The pipeline service when there is a lot of everything
+const heading = (rounds: number): string => `# Pipeline service with many objects
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; services, worker and PostgreSQL on the same cores, as
 \`npm start\` sets them up. ${rounds} rounds.
 
 `
 
-await bench().catch(reportFailure)
+await runBench().catch(reportFailure)

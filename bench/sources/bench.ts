@@ -62,7 +62,7 @@ async function* measureStore(context: BenchContext, name: 's3' | 'azure', refere
   if (running) yield* objects(context, running, await reference())
 }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   const unknownNames = options.only.split(',').filter((name) => !measureNames.includes(name))
   if (unknownNames.length > 0) {
     throw new Error(`--only: unknown ${unknownNames.join(', ')}. Known names: ${measureNames.join(', ')}.`)
@@ -139,7 +139,7 @@ const row = (line: SourceResult): string => {
   ])
 }
 
-const heading = (rounds: number, load: string): string => `# How fast each source is read
+const heading = (rounds: number, load: string): string => `# Source performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
 them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
@@ -149,4 +149,4 @@ loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
 
 `
 
-await bench().catch(reportFailure)
+await runBench().catch(reportFailure)

@@ -27,7 +27,9 @@ export async function bundle(root: string, folder: string): Promise<string[]> {
 }
 
 async function bundleApp(root: string, app: string, outdir: string): Promise<string[]> {
-  const packages = globSync('packages/*', { cwd: root }).filter((folder) => findAffectedApps(root, folder).includes(app))
+  const packages = globSync('packages/*', { cwd: root }).filter((folder) =>
+    findAffectedApps(root, folder).includes(app),
+  )
   const folders = [`apps/${app}/bin`, `apps/${app}/src`, ...packages.map((folder) => `${folder}/src`)]
   const sources = folders
     .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))

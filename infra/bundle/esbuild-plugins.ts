@@ -35,7 +35,9 @@ export const keepSourcePaths = (root: string, outdir: string): Plugin => ({
         text
           .replaceAll('import.meta.dirname', `(import.meta.dirname + ${JSON.stringify(`/${dirname(originalPath)}`)})`)
           .replaceAll('import.meta.url', `new URL(${JSON.stringify(originalPath)}, import.meta.url).href`)
-      const contents = name ? `${replacePaths(before!)}new URL('${name}.js', import.meta.url)${replacePaths(after)}` : replacePaths(source)
+      const contents = name
+        ? `${replacePaths(before!)}new URL('${name}.js', import.meta.url)${replacePaths(after)}`
+        : replacePaths(source)
       return { contents, loader: 'ts' }
     })
   },

@@ -2,7 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { root } from '../paths.ts'
 
 /** Generic names that do not tell what a file or folder contains. */
-const GENERIC_NAMES = ['utils', 'util', 'helpers', 'helper', 'lib', 'common', 'misc', 'service', 'services', 'manager', 'index']
+const GENERIC_NAMES = [
+  'utils',
+  'util',
+  'helpers',
+  'helper',
+  'lib',
+  'common',
+  'misc',
+  'service',
+  'services',
+  'manager',
+  'index',
+]
 
 /** The index.ts of a package is allowed, because packages are imported by their name. */
 const PACKAGE_ENTRY = /^packages\/[^/]+\/src\/index\.ts$/

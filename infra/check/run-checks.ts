@@ -111,7 +111,13 @@ const selectChecks = (parts: readonly Part[]): Check[] => {
     },
     ...(parts.length === 0 ? [generated] : []),
     ...(parts.length === 0
-      ? [{ name: 'counts', fix: 'lower the counts above their limit: use plainer words or fewer parts', run: checkCounts }]
+      ? [
+          {
+            name: 'counts',
+            fix: 'lower the counts above their limit: use plainer words or fewer parts',
+            run: checkCounts,
+          },
+        ]
       : []),
     { name: 'names', fix: 'give the file a specific name in kebab-case', run: () => checkFileNames(folders) },
   ]

@@ -9,7 +9,8 @@ const { platform, arch } = process
 const pathInPackageFolder = `node_modules/@chdb/lib-${platform}-${arch}${platform === 'linux' ? '-gnu' : ''}/libchdb.so`
 
 /** Returns the path of the library for a folder of installed test programs. */
-export const clickhouseLibraryPath = (folder: string): string => join(folder, clickhousePackage.replace('@', '-'), pathInPackageFolder)
+export const clickhouseLibraryPath = (folder: string): string =>
+  join(folder, clickhousePackage.replace('@', '-'), pathInPackageFolder)
 
 /** Returns why the library in `folder` cannot be started; undefined if it can. */
 export function describeMissingClickhouse(folder: string): string | undefined {

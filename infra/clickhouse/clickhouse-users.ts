@@ -17,7 +17,9 @@ export type Users = Record<string, User>
 const namePattern = '`([a-z0-9_]+)`'
 const passwordPattern = "identified with (sha256_password by '[^'\\\\]+'|sha256_hash by '[0-9a-f]{64}')"
 const createUserPattern = new RegExp(`^create user if not exists ${namePattern} ${passwordPattern}$`)
-const alterUserPattern = new RegExp(`^alter user ${namePattern}(?: ${passwordPattern})?(?: host (any|none))? settings (.+)$`)
+const alterUserPattern = new RegExp(
+  `^alter user ${namePattern}(?: ${passwordPattern})?(?: host (any|none))? settings (.+)$`,
+)
 const grantPattern = new RegExp(`^grant (.+) to ${namePattern}$`)
 const revokePattern = new RegExp(`^revoke (.+) from ${namePattern}$`)
 const dropUserPattern = /^drop user if exists (.+)$/
@@ -30,7 +32,9 @@ export const isUserStatement = (statement: string): boolean =>
 export function applyUserStatement(users: Users, statement: string): Users | undefined {
   const [, createdUser, identification] = createUserPattern.exec(statement) ?? []
   if (createdUser)
-    return users[createdUser] ? users : { ...users, [createdUser]: { password: parsePasswordHash(identification!), settings: [], grants: [] } }
+    return users[createdUser]
+      ? users
+      : { ...users, [createdUser]: { password: parsePasswordHash(identification!), settings: [], grants: [] } }
   const [, alteredUser, newIdentification, host, settings] = alterUserPattern.exec(statement) ?? []
   if (alteredUser) {
     const { grants = [], password: oldHash = '' } = users[alteredUser] ?? {}

@@ -84,7 +84,8 @@ export async function startClickHouse({
     }
     // Requests of the administrator do not depend on other users, unless they read the tables of users or grants.
     const dependsOnUsers =
-      request.headers.authorization !== authorization || /\bsystem\.(users|grants)\b/.test(statementBody?.toString() ?? '')
+      request.headers.authorization !== authorization ||
+      /\bsystem\.(users|grants)\b/.test(statementBody?.toString() ?? '')
     if (hasStaleUsers && dependsOnUsers) restarting ??= restartServer().finally(() => (restarting = undefined))
     await restarting
     openRequests += 1
@@ -122,7 +123,12 @@ async function waitUntil(isMet: () => boolean): Promise<void> {
 }
 
 /** Forwards request and response unchanged. If one side disconnects, the other side is closed. */
-async function forwardRequest(url: string, request: IncomingMessage, response: ServerResponse, statementBody?: Buffer): Promise<void> {
+async function forwardRequest(
+  url: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  statementBody?: Buffer,
+): Promise<void> {
   const { method, headers } = request
   const sent = sendRequest(`${url}${request.url ?? '/'}`, { method, headers, agent: false })
   response.once('close', () => sent.destroy())

@@ -14,7 +14,11 @@ const start = async (): Promise<void> => {
   const missing = describeMissingClickhouse(programsFolder)
   if (missing) throw new UserError(`${missing}.`)
   const port = Number(process.env['CLICKHOUSE_PORT'] || 8123)
-  const server = await startClickHouse({ library: clickhouseLibraryPath(programsFolder), data: join(state, 'clickhouse'), port })
+  const server = await startClickHouse({
+    library: clickhouseLibraryPath(programsFolder),
+    data: join(state, 'clickhouse'),
+    port,
+  })
   console.log(`ClickHouse is ready. Start Sluice with it:\n  CLICKHOUSE_URL=${server.url} npm start`)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => void server[Symbol.asyncDispose]().then(() => process.exit()))

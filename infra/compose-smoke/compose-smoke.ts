@@ -28,19 +28,29 @@ const runSmokeTest = async (stack: Stack): Promise<void> => {
   const up = (): Promise<string> => stack.compose(['up', '--detach', '--wait', '--wait-timeout', '300'], 600)
 
   await runStep('the images build', () => stack.compose(['build'], 1200))
-  await runStep('the image of identity contains only production files', () => assertProductionFilesOnly(stack, 'identity'))
-  await runStep('the image of pipeline contains only production files', () => assertProductionFilesOnly(stack, 'pipeline'))
+  await runStep('the image of identity contains only production files', () =>
+    assertProductionFilesOnly(stack, 'identity'),
+  )
+  await runStep('the image of pipeline contains only production files', () =>
+    assertProductionFilesOnly(stack, 'pipeline'),
+  )
   await runStep('a new stack becomes healthy', () => up().then(() => waitUntilHealthy(stack)))
   const password = await runStep('identity-setup printed the administrator', () => readAdminPassword(stack))
   await runStep('the demo loads 20,000 rows', () => runDemo(stack, password))
 
   await runStep('sign-in pages and the OpenID Provider respond', () => assertSignInServed(stack))
 
-  await runStep('containers have no root, no capabilities and no writable file system', () => assertContainersConfined(stack))
-  await runStep('two ports are published, and each service reaches only its databases', () => assertNetworkExposure(stack))
+  await runStep('containers have no root, no capabilities and no writable file system', () =>
+    assertContainersConfined(stack),
+  )
+  await runStep('two ports are published, and each service reaches only its databases', () =>
+    assertNetworkExposure(stack),
+  )
   await runStep('no secret is readable outside its volume', () => assertNoSecretLeaks(stack, password))
 
-  await runStep('a crashed worker is restarted', () => crashContainer(stack, 'pipeline-worker').then(() => waitUntilHealthy(stack)))
+  await runStep('a crashed worker is restarted', () =>
+    crashContainer(stack, 'pipeline-worker').then(() => waitUntilHealthy(stack)),
+  )
   for (const database of databases) {
     await runStep(`a crashed ${database} is restarted, and no service ends`, async () => {
       const before = await readRestartCounts(stack)

@@ -43,12 +43,17 @@ export const crashContainer = async (stack: Stack, service: string): Promise<voi
     '--cap-drop=ALL',
     '--cap-add=KILL',
   ]
-  await stack.docker(['run', ...options, stack.image('secrets'), 'node', '-e', `process.kill(${before.Pid}, 'SIGKILL')`])
+  await stack.docker([
+    'run',
+    ...options,
+    stack.image('secrets'),
+    'node',
+    '-e',
+    `process.kill(${before.Pid}, 'SIGKILL')`,
+  ])
   await waitUntilNone(async () => {
     const now = (await stack.containers()).get(service)?.State
-    return now?.Status === 'running' && now.StartedAt !== before.StartedAt
-      ? undefined
-      : `${service} was not restarted`
+    return now?.Status === 'running' && now.StartedAt !== before.StartedAt ? undefined : `${service} was not restarted`
   }, 60)
 }
 

@@ -56,7 +56,9 @@ async function demo(given: DemoArguments): Promise<void> {
     throw explainError(error, 'pipeline service', pipelineUrl)
   })
   view.clear()
-  view.printLine(`\n${formatReport(loaded, { colors, width: stdout.columns || 120, identityUrl, pipelineUrl, username })}\n`)
+  view.printLine(
+    `\n${formatReport(loaded, { colors, width: stdout.columns || 120, identityUrl, pipelineUrl, username })}\n`,
+  )
   if (!succeeded(loaded)) process.exitCode = 1
 }
 
@@ -81,9 +83,7 @@ async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promis
 
 async function passwordFromTerminal({ username, identityUrl }: Installation, signal: AbortSignal): Promise<string> {
   if (!isTerminal)
-    throw new UserError(
-      `The password of ${username} is unknown: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`,
-    )
+    throw new UserError(`The password of ${username} is unknown: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`)
   return promptPassword(`  Password of ${username} at ${identityUrl}: `, signal)
 }
 
@@ -99,7 +99,9 @@ async function createDataFile(rows: number, signal: AbortSignal) {
     await remove()
     throw error
   }
-  view.printLine(`  Generated ${rowsText(rows)} of health facility reports in ${secondsText(performance.now() - startedAt)}`)
+  view.printLine(
+    `  Generated ${rowsText(rows)} of health facility reports in ${secondsText(performance.now() - startedAt)}`,
+  )
   return { path, [Symbol.asyncDispose]: remove }
 }
 

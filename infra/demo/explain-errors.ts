@@ -4,15 +4,16 @@ import type { Installation } from './installation.ts'
 
 const passwordAdvice: Record<Installation['passwordFrom'], string> = {
   SLUICE_ADMIN_PASSWORD: 'correct SLUICE_ADMIN_USERNAME and SLUICE_ADMIN_PASSWORD',
-  'secrets.json':
-    'the password that "npm start" generated was changed: set SLUICE_ADMIN_PASSWORD to the current one',
+  'secrets.json': 'the password that "npm start" generated was changed: set SLUICE_ADMIN_PASSWORD to the current one',
   terminal: 'try again',
 }
 
 /** Turns a failed sign-in into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explainSignIn(error: unknown, { identityUrl, username, passwordFrom }: Installation): unknown {
   if (error instanceof RemoteProblem && (error.status === 401 || error.status === 400))
-    return new UserError(`${username} cannot sign in with this password: ${passwordAdvice[passwordFrom]}.`, { cause: error })
+    return new UserError(`${username} cannot sign in with this password: ${passwordAdvice[passwordFrom]}.`, {
+      cause: error,
+    })
   if (error instanceof RemoteProblem && error.status === 404)
     return new UserError(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
   return explainError(error, 'identity service', identityUrl)

@@ -17,7 +17,8 @@ function parseCsv(csv: string): string[][] {
   return records
 }
 
-const generateAll = (rows: number, seed?: number) => [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
+const generateAll = (rows: number, seed?: number) =>
+  [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 it('healthData returns the requested number of rows, each with a unique facility, month and indicator', () => {

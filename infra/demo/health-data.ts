@@ -88,7 +88,12 @@ function createFacilities(rows: number, random: () => number) {
 }
 
 /** Returns the fields that differ between reports: value, completeness, time of submission, lateness and comment. */
-function formatReportFields({ usual, season }: Indicator, size: number, { following, rain }: Period, random: () => number) {
+function formatReportFields(
+  { usual, season }: Indicator,
+  size: number,
+  { following, rain }: Period,
+  random: () => number,
+) {
   const missing = random() < 0.015
   const value = missing ? '' : Math.round(usual * size * (1 + (season * rain) / 2) * (0.7 + random() * 0.6))
   const completeness = missing ? '' : (100 - random() * random() * 60).toFixed(2)

@@ -102,7 +102,9 @@ it('explainSignIn and explainError say what failed and what to do, and return ot
   expect(messageOf(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
   expect(messageOf(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
   expect(messageOf(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
-  expect(messageOf(explainError(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe('The file is empty.')
+  expect(messageOf(explainError(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe(
+    'The file is empty.',
+  )
   const bug = new TypeError('a bug')
   expect(explainError(bug, 'pipeline service', 'http://a')).toBe(bug)
 })

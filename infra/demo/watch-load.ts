@@ -23,11 +23,16 @@ export function watchLoad(view: ProgressView): LoadWatch {
   }
 
   function showQueued(): void {
-    printHintIfStuck('queued', '  No worker has taken the run yet: check that a pipeline worker is running and not busy with other runs.')
+    printHintIfStuck(
+      'queued',
+      '  No worker has taken the run yet: check that a pipeline worker is running and not busy with other runs.',
+    )
     view.show({ label: 'Queued', fraction: undefined, detail: 'waiting for a worker' })
   }
 
-  function showLoading({ progress: { bytesRead, bytesTotal, rowsRead, percentage, rowsPerSecond, bytesPerSecond } }: Run) {
+  function showLoading({
+    progress: { bytesRead, bytesTotal, rowsRead, percentage, rowsPerSecond, bytesPerSecond },
+  }: Run) {
     printHintIfStuck(
       `${bytesRead} ${rowsRead}`,
       '  No progress for a while: if the worker has crashed, another one takes over the run within a minute.',

@@ -61,7 +61,8 @@ export function buildScript(
     "'the next six digits'": nextCode,
   }
   let script = joinBlocks(blocks)
-  for (const example of Object.keys(tourValues)) if (!script.includes(example)) throw new Error(`No block contains ${example}.`)
+  for (const example of Object.keys(tourValues))
+    if (!script.includes(example)) throw new Error(`No block contains ${example}.`)
   for (const [example, value] of Object.entries({ ...tourValues, ...otherValues }))
     script = script.replaceAll(example, () => value)
   return script

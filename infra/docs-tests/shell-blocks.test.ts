@@ -9,7 +9,14 @@ import { itUnless } from '@sluice/testing/skip-tests'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
 import { root } from '../paths.ts'
-import { type Block, joinBlocks, parseShellBlocks, parseOutputs, type TourValues, buildScript } from './read-shell-blocks.ts'
+import {
+  type Block,
+  joinBlocks,
+  parseShellBlocks,
+  parseOutputs,
+  type TourValues,
+  buildScript,
+} from './read-shell-blocks.ts'
 import { terminalPath, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
 

@@ -65,10 +65,11 @@ export const compileCsvScanner = (): Promise<Artefact> =>
 
 /** Compiles the scanner of JSON. It needs 1,400 pages of memory. */
 export const compileJsonScanner = (): Promise<Artefact> =>
-  compileAssemblyScript('packages/file-formats/assembly/json/json-scanner.ts', 'packages/file-formats/generated/json.wasm', [
-    '--initialMemory',
-    '1400',
-  ])
+  compileAssemblyScript(
+    'packages/file-formats/assembly/json/json-scanner.ts',
+    'packages/file-formats/generated/json.wasm',
+    ['--initialMemory', '1400'],
+  )
 
 /** Compiles the calculation of table profiles. */
 export const compileTableProfiler = (): Promise<Artefact> =>

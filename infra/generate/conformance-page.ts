@@ -24,8 +24,18 @@ const storesAndDatabases: readonly TestedType[] = [
     testServer: 'OpenStack Swift',
     unsupportedRules: unsupportedByStores,
   },
-  { type: 'CLOUD_BLOB_STORAGE', source: 'Azure Blob Storage', testServer: 'Azurite', unsupportedRules: unsupportedByStores },
-  { type: 'SQL_DATABASE_B', source: 'MySQL and MariaDB', testServer: 'MariaDB', unsupportedRules: unsupportedByDatabases },
+  {
+    type: 'CLOUD_BLOB_STORAGE',
+    source: 'Azure Blob Storage',
+    testServer: 'Azurite',
+    unsupportedRules: unsupportedByStores,
+  },
+  {
+    type: 'SQL_DATABASE_B',
+    source: 'MySQL and MariaDB',
+    testServer: 'MariaDB',
+    unsupportedRules: unsupportedByDatabases,
+  },
   { type: 'SQL_DATABASE_D', source: 'PostgreSQL', testServer: 'PostgreSQL', unsupportedRules: unsupportedByPostgres },
 ]
 
@@ -66,7 +76,12 @@ export const generateConformancePage = (): Artefact => {
     cells(['type', 'source', 'against', ...numbers]),
     cells(['---', '---', '---', ...numbers.map(() => ':-:')]),
     ...testedTypes.map(({ type, source, testServer, unsupportedRules }) =>
-      cells([`\`${type}\``, source, testServer, ...names.map((name) => (unsupportedRules[name] === undefined ? '✓' : '–'))]),
+      cells([
+        `\`${type}\``,
+        source,
+        testServer,
+        ...names.map((name) => (unsupportedRules[name] === undefined ? '✓' : '–')),
+      ]),
     ),
     '',
     '## What does not apply, and why',

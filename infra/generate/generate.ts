@@ -4,7 +4,15 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { UserError, reportFailure } from '../user-error.ts'
 import { startTemporaryPostgres } from '../test/temporary-postgres.ts'
-import { type Artefact, generateDatabaseTypes, compileCsvScanner, compileJsonScanner, compileTableProfiler, generateLockFile, generateOpenapi } from './artefacts.ts'
+import {
+  type Artefact,
+  generateDatabaseTypes,
+  compileCsvScanner,
+  compileJsonScanner,
+  compileTableProfiler,
+  generateLockFile,
+  generateOpenapi,
+} from './artefacts.ts'
 import { generateClientModules } from './client-modules.ts'
 import { generateConformancePage } from './conformance-page.ts'
 import { generateProblemsPage } from './problems-page.ts'
@@ -53,9 +61,7 @@ const generate = async (onlyCheck: boolean): Promise<void> => {
       outdated.length > 0 ? `Written: ${outdated.join(', ')}.` : pc.dim('All generated files are up to date.'),
     )
   else if (outdated.length > 0) {
-    throw new UserError(
-      `Out of date: ${outdated.join(', ')}. Run "npm run generate" and commit the result.`,
-    )
+    throw new UserError(`Out of date: ${outdated.join(', ')}. Run "npm run generate" and commit the result.`)
   }
 }
 

@@ -20,7 +20,10 @@ it('findCatalogueErrors reports problems that only the sources or only the catal
 it('findRunCodeErrors reports run codes that only the sources or only the catalogue contain', () => {
   const groups = [{ codes: { TOO_ODD: 'Always.', ODD_TABLE: 'In a table of codes.' } }]
   const table = "const sentences = {\n  ODD_TABLE: 'Odd.' }"
-  expect(findRunCodeErrors(groups, ["new SourceProblem('TOO_ODD', 'Odd.')", table])).toEqual({ unknown: [], unused: [] })
+  expect(findRunCodeErrors(groups, ["new SourceProblem('TOO_ODD', 'Odd.')", table])).toEqual({
+    unknown: [],
+    unused: [],
+  })
   expect(findRunCodeErrors(groups, ["throw new LoadProblem(\n  'OTHER',", table])).toEqual({
     unknown: ['OTHER'],
     unused: ['TOO_ODD'],

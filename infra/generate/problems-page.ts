@@ -147,9 +147,7 @@ export function findCatalogueErrors(service: string, problems: readonly KnownPro
   const twice = new Set(listed.filter((code, index) => listed.indexOf(code) < index))
   const unused = problems.filter((problem) => !isReturned(problem))
   return [
-    ...unknown.map(
-      ([, status, code]) => `${service} returns ${status} ${code}, which its problem-catalogue.ts lacks`,
-    ),
+    ...unknown.map(([, status, code]) => `${service} returns ${status} ${code}, which its problem-catalogue.ts lacks`),
     ...[...twice].map((code) => `${service} uses the code ${code} for two problems`),
     ...unused.map(({ code }) => `${service} does not return ${code} of its problem-catalogue.ts`),
   ]

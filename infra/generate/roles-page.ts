@@ -22,7 +22,9 @@ const services = [
 /** Generates docs/roles.md: the operations of each role, and the roles of each operation. */
 export const generateRolesPage = (): Artefact => ({
   file: 'docs/roles.md',
-  content: [introduction, formatTasks(), formatRoles(), formatOtherServices(), ...services.map(formatMatrix), ''].join('\n\n'),
+  content: [introduction, formatTasks(), formatRoles(), formatOtherServices(), ...services.map(formatMatrix), ''].join(
+    '\n\n',
+  ),
 })
 
 const introduction = `# Roles

@@ -7,7 +7,9 @@ const properties = { '/schemas': {} }
 
 it('findListErrors reports paths that only the operations or only the page contain', () => {
   expect(findListErrors([list, search], properties)).toEqual([])
-  expect(findListErrors([list, search], {})).toEqual(['/schemas has filters, and search-page.ts has no properties for it'])
+  expect(findListErrors([list, search], {})).toEqual([
+    '/schemas has filters, and search-page.ts has no properties for it',
+  ])
   expect(findListErrors([search], properties)).toEqual([
     'search-page.ts has properties for /schemas, which has no filters',
   ])

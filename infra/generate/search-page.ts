@@ -44,7 +44,14 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     title: 'Pipeline',
     nouns: pipelineOperations,
     properties: {
-      ...propertiesByPath([schemaRecords, dataPipelines, viewRecords, variableRecords, workflowRecords, destinationRecords]),
+      ...propertiesByPath([
+        schemaRecords,
+        dataPipelines,
+        viewRecords,
+        variableRecords,
+        workflowRecords,
+        destinationRecords,
+      ]),
       ...propertiesByPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets, warehouseReaderRecords]),
       '/audit': auditLog.properties,
     },
@@ -110,7 +117,10 @@ const propertyTypes: readonly [type: PropertyType, called: string][] = [
 
 const formatPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
 
-function formatFilteredLists(signatures: readonly OperationSignature[], properties: Record<string, Properties>): string {
+function formatFilteredLists(
+  signatures: readonly OperationSignature[],
+  properties: Record<string, Properties>,
+): string {
   const rows = signatures.filter(hasFilters).map(({ path, query }) => {
     const alsoByPost = signatures.some((one) => one.method === 'post' && one.path === `${path}/search`)
     const most = readFields(query)['pageSize']?.maximum ?? ''
@@ -132,7 +142,8 @@ function formatProperties(properties: Properties): string {
 
 function formatProperty(name: string, property: Property): string {
   const ordered = property.type !== 'strings' && !property.some
-  const words = property.type === 'enum' && property.values.length <= maxListedValues ? ` (${property.values.join(', ')})` : ''
+  const words =
+    property.type === 'enum' && property.values.length <= maxListedValues ? ` (${property.values.join(', ')})` : ''
   const roles = property.onlyFor ? ` with ${property.onlyFor.join(' or ')}` : ''
   return `${ordered ? name : `*${name}*`}${words}${roles}`
 }

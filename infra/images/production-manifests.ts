@@ -10,7 +10,8 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const [checkout, target, ...kept] = process.argv.slice(2)
-if (checkout === undefined || target === undefined) throw new Error('Usage: node production-manifests.ts <checkout> <target> [dependency of the root]...')
+if (checkout === undefined || target === undefined)
+  throw new Error('Usage: node production-manifests.ts <checkout> <target> [dependency of the root]...')
 
 const write = (path: string, text: string) => {
   mkdirSync(dirname(join(target, path)), { recursive: true })

@@ -12,7 +12,7 @@ const serve = (portName: string): string => `
 import { createServer } from 'node:http'
 console.log(JSON.stringify({ msg: 'started', secret: typeof process.env.SERVICE_SECRET, admin: typeof process.env.SLUICE_ADMIN_PASSWORD, sourceMaps: process.sourceMapsEnabled }))
 const server = createServer((request, response) => {
-  if (request.url === '/die') { process.stderr.write('told to die\\n'); process.exit(3) }
+  if (request.url === '/die') { process.stderr.write('exit requested\\n'); process.exit(3) }
   response.end(String(process.pid))
 }).listen(Number(process.env.${portName}), process.env.LISTEN_HOST)
 process.on('SIGTERM', () => { console.log('{"msg":"stopped"}'); server.close(() => process.exit()); server.closeAllConnections() })
@@ -70,31 +70,31 @@ process.exit()`,
 }
 
 /** A running start, and its output so far. */
-export type Start = {
+export type StartedStandIns = {
   child: ChildProcess
-  said: () => string
+  output: () => string
   ended: Promise<number | null>
-  until: (text: string) => Promise<void>
+  waitForOutput: (text: string) => Promise<void>
 }
 
 /** Starts like `npm start`, or like `npm run dev` with the argument `dev`. */
-export const startStandIns = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): Start => {
+export const startStandInPrograms = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): StartedStandIns => {
   const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts'), ...args], {
     env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (text: string) => (said += text))
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text))
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  const until = async (text: string): Promise<void> => {
+  const waitForOutput = async (text: string): Promise<void> => {
     for (
       const end = Date.now() + 120_000;
-      !said.includes(text);
+      !output.includes(text);
       await new Promise((resolve) => setTimeout(resolve, 20))
     ) {
-      if (Date.now() > end || child.exitCode !== null) throw new Error(`"${text}" was not said: ${said}`)
+      if (Date.now() > end || child.exitCode !== null) throw new Error(`"${text}" was not printed: ${output}`)
     }
   }
-  return { child, said: () => said, ended, until }
+  return { child, output: () => output, ended, waitForOutput }
 }

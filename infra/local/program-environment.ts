@@ -13,7 +13,7 @@ export const memorySettings = {
   MALLOC_MMAP_THRESHOLD_: '32768',
 }
 
-/** The address of the warehouse for readers, with the port of this installation's PostgreSQL unless another one is given. */
+/** Returns the settings with the warehouse address for readers. Its default port is that of the local PostgreSQL. */
 const readerSettings = (settings: Settings, databases: Databases): NodeJS.ProcessEnv => {
   if (!settings.warehouseAddress) return {}
   const { host, port = new URL(databases.warehouse).port } = settings.warehouseAddress
@@ -23,7 +23,7 @@ const readerSettings = (settings: Settings, databases: Databases): NodeJS.Proces
   }
 }
 
-/** The settings of all programs of apps/<app>/bin, added to the caller's environment. */
+/** Returns the environment of the programs of apps/<app>/bin: the environment of this process and their settings. */
 export const programEnvironment = (
   settings: Settings,
   secrets: Secrets,

@@ -11,7 +11,7 @@ import { readOrCreateSecrets } from './secrets.ts'
 import { readSettings } from './settings.ts'
 
 /** Programs for operators, by service. */
-const programs: Readonly<Record<string, readonly string[]>> = {
+const operatorPrograms: Readonly<Record<string, readonly string[]>> = {
   identity: ['reseal-secrets', 'rotate-keys', 'remove-second-factor'],
   pipeline: ['reseal-secrets'],
 }
@@ -19,17 +19,17 @@ const programs: Readonly<Record<string, readonly string[]>> = {
 const usage = `Usage: npm run operate -- <service> <program> [arguments]
 
 Runs a program for operators with the settings of the Sluice that "npm start" runs on this machine:
-${Object.entries(programs)
+${Object.entries(operatorPrograms)
   .flatMap(([app, names]) => names.map((name) => `  npm run operate -- ${app} ${name}`))
   .join('\n')}`
 
 /** Runs the program in this terminal, and returns its exit code. Throws UserError. */
 async function operate([app = '', name = '', ...args]: string[]): Promise<number> {
-  if (!programs[app]?.includes(name)) throw new UserError(usage)
+  if (!operatorPrograms[app]?.includes(name)) throw new UserError(usage)
   const port = await readFile(join(state, 'postgres/port'), 'utf8').catch(() => undefined)
   // The file exists while everything runs, PostgreSQL included.
   if (port === undefined || !existsSync(join(state, 'local.json')))
-    throw new UserError('Sluice does not run here: start it with "npm start" in another terminal, then run this again.')
+    throw new UserError('Sluice is not running: start it with "npm start" in another terminal, then run this again.')
   const secrets = await readOrCreateSecrets(state)
   const env = programEnvironment(readSettings(process.env, root, state), secrets, databaseUrls(Number(port), secrets))
   const file = bundledPrograms(root, join(state, 'built')).file(app, name)

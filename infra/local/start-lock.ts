@@ -9,27 +9,28 @@ import { UserError } from '../user-error.ts'
  * Locks the state folder for this process, and returns the function that unlocks it. Throws UserError if another start is
  * running there. Takes over the lock of a killed start.
  */
-export const takeLock = async (state: string): Promise<() => void> => {
+export const acquireStartLock = async (state: string): Promise<() => void> => {
   const file = join(state, 'running')
   const release = (): void => {
-    if (read(file) === process.pid) rmSync(file, { force: true })
+    if (readLockFile(file) === process.pid) rmSync(file, { force: true })
   }
-  if (write(file)) return release
-  if (isStart(read(file))) throw alreadyRunning(read(file))
+  if (createLockFile(file)) return release
+  if (isRunningStart(readLockFile(file))) throw alreadyRunningError(readLockFile(file))
   rmSync(file, { force: true })
-  if (!write(file)) throw alreadyRunning(read(file))
+  if (!createLockFile(file)) throw alreadyRunningError(readLockFile(file))
   // Two starts may take over the same lock; the later one keeps it.
   await delay(50)
-  if (read(file) !== process.pid) throw alreadyRunning(read(file))
+  if (readLockFile(file) !== process.pid) throw alreadyRunningError(readLockFile(file))
   return release
 }
 
-const alreadyRunning = (pid: number): UserError =>
+const alreadyRunningError = (pid: number): UserError =>
   new UserError(
     `Sluice is already running here (process ${pid}): use it, or stop it first with Ctrl-C in its terminal or "kill ${pid}".`,
   )
 
-const write = (file: string): boolean => {
+/** Creates the lock file with the id of this process. Returns false if it exists. */
+const createLockFile = (file: string): boolean => {
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' })
     return true
@@ -39,7 +40,8 @@ const write = (file: string): boolean => {
   }
 }
 
-const read = (file: string): number => {
+/** Returns the process id in the lock file, or 0 without one. */
+const readLockFile = (file: string): number => {
   try {
     return Number(readFileSync(file, 'utf8'))
   } catch {
@@ -47,8 +49,8 @@ const read = (file: string): number => {
   }
 }
 
-/** Process ids are reused, so only a Node process counts as a running start. */
-const isStart = (pid: number): boolean => {
+/** Returns whether the process is a start of Sluice. Process ids are reused, so the command line is checked. */
+const isRunningStart = (pid: number): boolean => {
   if (!pid || pid === process.pid || !isAlive(pid)) return false
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('infra/local/')

@@ -2,14 +2,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
 import { ensureCertificates } from '../postgres/certificates.ts'
-import { rotate } from './rotate-logs.ts'
+import { rotateLog } from './rotate-logs.ts'
 import type { Secrets } from './secrets.ts'
 import { certificatesFolder, logFile, type Settings } from './settings.ts'
 
-/**
- * Loads write whole tables, so checkpoints need a larger log. Both services and the warehouses of all clients connect
- * to this server.
- */
+/** Server settings for loads, which write whole tables. Both services and all clients use the same server. */
 const LOAD_SETTINGS = {
   max_connections: '250',
   // Only the services' roles can use them, so readers of the warehouse cannot stop the services.
@@ -26,14 +23,14 @@ const LOAD_SETTINGS = {
   shared_buffers: '256MB',
 }
 
-/** A connection from another machine that does not authenticate ends after ten seconds: it counts like one that does. */
+/** Settings for connections from other machines. Unauthenticated connections use a slot, so they end after ten seconds. */
 const READER_SETTINGS = { listen_addresses: '*', authentication_timeout: '10s' }
 
 /**
  * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
  * of pg_hba.conf apply to connections from this machine.
  */
-const certificateOf = (settings: Settings) => {
+const findOrCreateCertificate = (settings: Settings) => {
   const { warehouseAddress } = settings
   if (!warehouseAddress) return undefined
   return ensureCertificates(certificatesFolder(settings), [warehouseAddress.host, 'localhost', '127.0.0.1'])
@@ -43,43 +40,43 @@ const certificateOf = (settings: Settings) => {
 export const startPostgres = async (
   settings: Settings,
   { postgres }: Secrets,
-  say: (line: string) => void,
+  printWarning: (line: string) => void,
 ): Promise<Cluster> => {
   const log = logFile(settings, 'postgres')
-  rotate(log)
+  rotateLog(log)
   const options = {
     folder: join(settings.state, 'postgres'),
     log,
     password: postgres,
     port: 15_432,
     settings: { ...LOAD_SETTINGS, ...(settings.warehouseAddress && READER_SETTINGS) },
-    tls: certificateOf(settings),
+    tls: findOrCreateCertificate(settings),
   }
   let cluster = await startCluster(options)
   const { port } = cluster
   const stopping = new AbortController()
-  const startAgain = async (): Promise<void> => {
+  const restart = async (): Promise<void> => {
     for (let pause = 1_000; !stopping.signal.aborted; pause = Math.min(pause * 2, 30_000)) {
-      say(`PostgreSQL ended by itself and is started again in ${pause / 1000} s. Its log: ${log}`)
+      printWarning(`PostgreSQL ended unexpectedly and is restarted in ${pause / 1000} s. Its log: ${log}`)
       await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
       if (stopping.signal.aborted) return
-      const next = await startCluster({ ...options, port }).catch((error: Error) => say(error.message))
+      const next = await startCluster({ ...options, port }).catch((error: Error) => printWarning(error.message))
       if (next) return void (cluster = next)
     }
   }
-  const life = (async () => {
+  const supervision = (async () => {
     for (;;) {
       await cluster.ended
       if (stopping.signal.aborted) return
-      await startAgain()
-      // It was stopped during its start.
+      await restart()
+      // `stop` was called during the restart.
       if (stopping.signal.aborted) return cluster.stop()
     }
   })()
   const stop = async (): Promise<void> => {
     stopping.abort()
     await cluster.stop()
-    await life
+    await supervision
   }
   return { ...cluster, stop, kill: () => cluster.kill(), [Symbol.asyncDispose]: stop }
 }

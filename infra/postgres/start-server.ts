@@ -7,7 +7,7 @@ import { cleanEnvironment } from './clean-environment.ts'
 import type { OsUser } from './os-user.ts'
 
 /** The result of a start: a server that accepts connections, or its output before it ended. */
-export type Start = { server: ChildProcess } | { said: string }
+export type StartResult = { server: ChildProcess } | { output: string }
 
 /**
  * Milliseconds. Recovery after a crash replays the write-ahead log before the first connection, which can take minutes.
@@ -19,31 +19,31 @@ const START_TIMEOUT_MS = 300_000
  * messages are appended to the file `log`.
  */
 export const startServer = async (
-  native: string,
+  programs: string,
   data: string,
   flags: string[],
   log: string,
   user?: OsUser,
-): Promise<Start> => {
+): Promise<StartResult> => {
   const before = (await readFile(log).catch(() => Buffer.alloc(0))).length
-  const output = openSync(log, 'a')
-  const server = spawn(join(native, 'bin/postgres'), ['-D', data, ...flags], {
+  const logDescriptor = openSync(log, 'a')
+  const server = spawn(join(programs, 'bin/postgres'), ['-D', data, ...flags], {
     ...(user && { uid: user.uid, gid: user.gid }),
     env: cleanEnvironment(),
     // In its own process group, Ctrl-C in the terminal does not reach it. It is stopped after everything that uses it.
     detached: true,
-    stdio: ['ignore', output, output],
+    stdio: ['ignore', logDescriptor, logDescriptor],
   })
-  closeSync(output)
+  closeSync(logDescriptor)
   let failure: string | undefined
   server.once('error', (error) => (failure = error.message))
   for (const end = Date.now() + START_TIMEOUT_MS; Date.now() < end; await delay(15)) {
-    const gone = failure !== undefined || server.exitCode !== null || server.signalCode !== null
-    if (gone) return { said: `${(await readFile(log)).subarray(before).toString()}${failure ?? ''}` }
+    const hasEnded = failure !== undefined || server.exitCode !== null || server.signalCode !== null
+    if (hasEnded) return { output: `${(await readFile(log)).subarray(before).toString()}${failure ?? ''}` }
     if (await isReady(data, server.pid)) return { server }
   }
   server.kill('SIGQUIT')
-  return { said: `It did not get ready within ${START_TIMEOUT_MS / 1000} s; see ${log}.` }
+  return { output: `It was not ready within ${START_TIMEOUT_MS / 1000} s; see ${log}.` }
 }
 
 const isReady = async (data: string, pid: number | undefined): Promise<boolean> => {

@@ -10,15 +10,15 @@ afterEach(() => {
 })
 
 it('installMissingDebianPackages prints one line about the skipped tests if SLUICE_INSTALL_PACKAGES is "no"', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingDebianPackages(['no-such-package-of-debian'])
-  expect(said.mock.calls).toEqual([
+  expect(warn.mock.calls).toEqual([
     ['Tests that need no-such-package-of-debian are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])
 })
 
 it('installMissingDebianPackages prints nothing if no package is missing', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingDebianPackages([])
-  expect(said).not.toHaveBeenCalled()
+  expect(warn).not.toHaveBeenCalled()
 })

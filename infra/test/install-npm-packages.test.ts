@@ -18,9 +18,9 @@ afterEach(async () => {
 })
 
 it('installMissingNpmPackages prints one line and creates no files if SLUICE_INSTALL_PACKAGES is "no"', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingNpmPackages(['some-program@1.0.0'], folder)
-  expect(said.mock.calls).toEqual([
+  expect(warn.mock.calls).toEqual([
     ['Tests that need some-program@1.0.0 are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])
   expect(await readdir(folder)).toEqual([])

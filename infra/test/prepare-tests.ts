@@ -4,12 +4,16 @@ import { root, state } from '../paths.ts'
 import { installMissingDebianPackages } from './install-debian-packages.ts'
 import { installMissingNpmPackages } from './install-npm-packages.ts'
 
-/** The bundles that tests start as programs. */
-export const bundles = join(state, 'built-for-tests')
+/** The folder of the bundled programs that tests start. */
+export const bundlesFolder = join(state, 'built-for-tests')
 
-/** Installs the programs that tests run against, where they are missing, and bundles the programs that tests start. */
-export const prepare = async (): Promise<void> => {
-  await Promise.all([installMissingDebianPackages(), installMissingNpmPackages(), rebuildStaleBundles(root, bundles)])
+/** Installs missing packages that tests need, and bundles the programs that tests start. */
+export const prepareTests = async (): Promise<void> => {
+  await Promise.all([
+    installMissingDebianPackages(),
+    installMissingNpmPackages(),
+    rebuildStaleBundles(root, bundlesFolder),
+  ])
 }
 
-if (import.meta.main) await prepare()
+if (import.meta.main) await prepareTests()

@@ -10,22 +10,27 @@ import { workspaces } from '../workspaces.ts'
 import { readChildProcessorSeconds } from './processor-time.ts'
 import { programsFolder } from './install-npm-packages.ts'
 import { writeDurations } from './test-durations.ts'
-import { bundles, prepare } from './prepare-tests.ts'
-import { formatClosingLines, emptyResults, formatSkippedTests, formatSlowestFiles, type Results } from './test-results.ts'
+import { bundlesFolder, prepareTests } from './prepare-tests.ts'
+import {
+  formatClosingLines,
+  emptyResults,
+  formatSkippedTests,
+  formatSlowestFiles,
+  type TestResults,
+} from './test-results.ts'
 import { jestArguments, selectsFiles } from './jest-arguments.ts'
 import { startTestRun } from './test-run.ts'
 import { startTemporaryPostgres } from './temporary-postgres.ts'
 
 /**
- * `npm test [-- packages, file patterns or Jest options]`: the tests of the repository on a PostgreSQL of their own, which
- * is there for as long as Jest runs, also with --watch. The last line counts the tests; the exit code is 0 only when at
- * least one test ran and none failed.
+ * `npm test [-- packages, file patterns or Jest options]` starts a temporary PostgreSQL and runs the tests. The last line
+ * has the counts of the tests. The exit code is 0 if at least one test ran and none failed.
  */
-const test = async (): Promise<void> => {
-  const began = performance.now()
+const runTests = async (): Promise<void> => {
+  const startedAt = performance.now()
   const args = process.argv.slice(2).filter((arg) => !ownOptions.includes(arg))
   const [writesDurations, long, inspect] = ownOptions.map((option) => process.argv.includes(option))
-  await prepare()
+  await prepareTests()
   const folder = join(state, 'test-results')
   const results = join(folder, `${process.pid}.json`)
   await mkdir(folder, { recursive: true })
@@ -33,17 +38,17 @@ const test = async (): Promise<void> => {
   {
     await using postgres = await startTemporaryPostgres()
     await using testRun = await startTestRun()
-    const selection = jestArguments(long && !selectsFiles(args) ? [...filesOfLongRuns(), ...args] : args, workspaces())
-    passed = await run(
+    const selection = jestArguments(long && !selectsFiles(args) ? [...listLongRunFiles(), ...args] : args, workspaces())
+    passed = await runJest(
       process.execPath,
-      [...(inspect ? debugged : []), ...jestCommand, ...selection, ...(inspect ? inOneProcess : [])],
+      [...(inspect ? inspectFlags : []), ...jestCommand, ...selection, ...(inspect ? inspectJestFlags : [])],
       {
         ...process.env,
         ...testRun.environment,
         TEST_DATABASE_URL: postgres.url('postgres'),
         SLUICE_TEST_RESULTS: results,
         SLUICE_TEST_PROGRAMS: programsFolder,
-        SLUICE_TEST_BUILT: bundles,
+        SLUICE_TEST_BUILT: bundlesFolder,
         ...(long && { SLUICE_LONG: '1' }),
         ...(pc.isColorSupported && { FORCE_COLOR: '1' }),
       },
@@ -52,28 +57,28 @@ const test = async (): Promise<void> => {
   }
   const found = await readFile(results, 'utf8').catch(() => undefined)
   await rm(results, { force: true })
-  const summary = found === undefined ? emptyResults : (JSON.parse(found) as Results)
+  const summary = found === undefined ? emptyResults : (JSON.parse(found) as TestResults)
   if (writesDurations && !interrupted) await writeDurations(summary)
   if (interrupted) console.error('Interrupted: not all tests ran.')
   else if (found === undefined) console.error('Jest wrote no results: see its output above.')
   else if (summary.passed + summary.failed === 0)
     console.error('No test ran: no file, or no test in these files, matches the arguments.')
   process.exitCode = passed && !interrupted && summary.failed === 0 && summary.passed > 0 ? 0 : 1
-  console.log(report(summary, (performance.now() - began) / 1_000).join('\n'))
+  console.log(formatReport(summary, (performance.now() - startedAt) / 1_000).join('\n'))
 }
 
-/** Every core runs tests, so each process collects garbage in one thread. */
+/** All cores run tests, so each process collects garbage in one thread. */
 const jestCommand = ['--single-threaded-gc', join(root, 'node_modules/jest/bin/jest.js')]
 
-/** `npm run test:durations` and `npm run test:long` are this command with the first two options. */
+/** Options of this command. `npm run test:durations` and `npm run test:long` use the first two. */
 const ownOptions = ['--write-durations', '--long', '--inspect']
 
-/** For --inspect: Node waits for a debugger, and Jest starts no processes and has no time limit that a breakpoint exceeds. */
-const debugged = ['--inspect-wait=9230']
-const inOneProcess = ['--runInBand', '--testTimeout=86400000']
+/** For --inspect: Node waits for a debugger. Jest runs in one process, with a timeout that breakpoints do not exceed. */
+const inspectFlags = ['--inspect-wait=9230']
+const inspectJestFlags = ['--runInBand', '--testTimeout=86400000']
 
 /** Returns the test files that --long runs with more draws or more tests (packages/testing/src/random-case-count.ts and long-run.ts). */
-const filesOfLongRuns = (): string[] =>
+const listLongRunFiles = (): string[] =>
   globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {
     cwd: root,
     exclude: ['**/node_modules'],
@@ -81,16 +86,16 @@ const filesOfLongRuns = (): string[] =>
 
 let interrupted = false
 
-/** The databases that SLUICE_KEEP_DATABASES keeps are there for as long as their server. */
+/** Keeps the server running, because the databases of SLUICE_KEEP_DATABASES end with it. */
 const waitForInterrupt = async (): Promise<void> => {
   console.log('The test server runs until you press Ctrl-C.')
-  const waiting = setInterval(() => {}, 60_000)
+  const keepAlive = setInterval(() => {}, 60_000)
   await new Promise<void>((resolve) => process.once('SIGINT', () => resolve()))
-  clearInterval(waiting)
+  clearInterval(keepAlive)
 }
 
-/** Resolves to whether the program ended well. Signals to this process are passed on to it. */
-const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<boolean> => {
+/** Runs Jest and returns whether its exit code is 0. A signal to this process ends Jest. */
+const runJest = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<boolean> => {
   const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' })
   const interrupt = () => {
     interrupted = true
@@ -104,7 +109,7 @@ const run = (command: string, args: string[], env: NodeJS.ProcessEnv): Promise<b
   }).finally(() => signals.forEach((signal) => process.off(signal, interrupt)))
 }
 
-const report = (results: Results, seconds: number): string[] => {
+const formatReport = (results: TestResults, seconds: number): string[] => {
   const skipped = formatSkippedTests(results)
   const processor = readChildProcessorSeconds()
   const cores = availableParallelism()
@@ -122,4 +127,4 @@ const report = (results: Results, seconds: number): string[] => {
   ]
 }
 
-await test().catch(reportFailure)
+await runTests().catch(reportFailure)

@@ -5,16 +5,16 @@ import { state } from '../paths.ts'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
 import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 import { linkToMemory } from './memory-folder.ts'
-import { sweep } from './delete-stale-clusters.ts'
+import { deleteStaleClusters } from './delete-stale-clusters.ts'
 
 /**
- * A PostgreSQL for one run of a command: new, fast instead of durable, deleted when it is disposed of. Runs at the same
- * time do not meet; what killed runs left is removed here.
+ * Starts a new PostgreSQL for one run of a command, in a separate folder. It is fast instead of durable, and disposal
+ * deletes it. Also deletes the clusters of killed runs.
  */
 export const startTemporaryPostgres = async (): Promise<Cluster> => {
-  const all = join(state, 'test-postgres')
-  await sweep(all)
-  const folder = join(all, String(process.pid))
+  const clustersFolder = join(state, 'test-postgres')
+  await deleteStaleClusters(clustersFolder)
+  const folder = join(clustersFolder, String(process.pid))
   await linkToMemory(join(folder, 'data'))
   const cluster = await startCluster({
     folder: join(folder, 'data'),

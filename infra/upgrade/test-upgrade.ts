@@ -9,12 +9,12 @@ import { startCheckout } from './start-checkout.ts'
 import { startTokenServer } from './token-server.ts'
 
 /**
- * `npm run test:upgrade -- <commit>`: starts Sluice as it was at a commit, fills it (tables, a view, secrets, a schedule, an API
- * token, a check), kills all its processes in the middle of a load, and starts this checkout with the same data. Exit code 0 if
- * everything works as before.
+ * `npm run test:upgrade -- <commit>` starts Sluice at a commit, creates data (tables, a view, secrets, a schedule, an API
+ * token, a check), kills all processes during a load, and starts this checkout with the same data. The exit code is 0 if
+ * everything still works.
  */
 const [commit = 'HEAD'] = process.argv.slice(2)
-const say = (line: string): void => console.log(`${pc.green('✓')} ${line}`)
+const printStep = (line: string): void => console.log(`${pc.green('✓')} ${line}`)
 
 const folder = await mkdtemp(join(tmpdir(), 'sluice-upgrade-'))
 const old = join(folder, 'old')
@@ -23,16 +23,16 @@ try {
   await using server = await startTokenServer()
   const settings = { state: join(folder, 'state'), allowed: '127.0.0.1' }
   const before = await startCheckout(old, settings)
-  say(`started ${commit}`)
-  const filled = await seedInstallation(before, server)
-  say('loaded tables, made a view, a check, a schedule, secrets and an API token')
+  printStep(`started ${commit}`)
+  const seeded = await seedInstallation(before, server)
+  printStep('loaded tables, created a view, a check, a schedule, secrets and an API token')
   await before.kill()
-  say('killed every process in the middle of a load')
+  printStep('killed all processes during a load')
 
   const after = await startCheckout(root, settings)
   try {
-    say('started this checkout with the same data')
-    for await (const kept of assertSeedKept(after, server, filled)) say(kept)
+    printStep('started this checkout with the same data')
+    for await (const kept of assertSeedKept(after, server, seeded)) printStep(kept)
   } finally {
     await after.stop()
   }

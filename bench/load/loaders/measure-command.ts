@@ -5,7 +5,7 @@ import type { LoadCost } from './loader.ts'
 
 /** Runs a shell command to its end. Throws with the end of its error output if it fails. */
 export async function measureCommand(command: string, env: NodeJS.ProcessEnv = {}): Promise<LoadCost> {
-  const began = performance.now()
+  const startedAt = performance.now()
   const child = spawn('bash', ['-o', 'pipefail', '-c', command], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -15,7 +15,7 @@ export async function measureCommand(command: string, env: NodeJS.ProcessEnv = {
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const memory = await watchMemory(child.pid!, ended)
   if ((await ended) !== 0) throw new Error(`${command.slice(0, 200)} failed: ${errorOutput}`)
-  return { milliseconds: performance.now() - began, memory }
+  return { milliseconds: performance.now() - startedAt, memory }
 }
 
 export const isInstalled = (program: string): boolean =>

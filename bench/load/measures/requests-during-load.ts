@@ -39,11 +39,11 @@ async function measureRequestsDuring({ pipelineUrl, token }: Installation, work:
   const times: number[] = []
   const headers = { authorization: `Bearer ${await token()}` }
   for (const completion = trackCompletion(work); !completion.done; await pause(50)) {
-    const began = performance.now()
+    const startedAt = performance.now()
     const response = await fetch(`${pipelineUrl}/api/v1/data-pipelines?pageSize=20`, { headers })
     await response.arrayBuffer()
-    if (!response.ok) throw new Error(`The API answered ${response.status} during a load.`)
-    times.push(performance.now() - began)
+    if (!response.ok) throw new Error(`The API returned ${response.status} during a load.`)
+    times.push(performance.now() - startedAt)
   }
   await work
   return times
@@ -57,13 +57,13 @@ async function measureSwapWait({ database, table }: { database: string; table: s
   return withConnection(database, async (reader) => {
     let [before, wait] = [{ rows: '', took: 0 }, 0]
     for (const completion = trackCompletion(work); !completion.done; await pause(1)) {
-      const began = performance.now()
+      const startedAt = performance.now()
       const { rows } = await reader.query<{ rows: string }>(`select tableoid::text as rows from ${table} limit 1`)
-      const now = { rows: rows[0]!.rows, took: performance.now() - began }
+      const now = { rows: rows[0]!.rows, took: performance.now() - startedAt }
       if (before.rows && before.rows !== now.rows) wait = Math.max(before.took, now.took)
       before = now
     }
-    if (wait === 0) throw new Error('No reader met the swap.')
+    if (wait === 0) throw new Error('No reader observed the swap.')
     return wait
   })
 }

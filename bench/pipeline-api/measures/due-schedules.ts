@@ -97,8 +97,8 @@ interface Outcome {
 }
 
 async function measureDueRuns(db: pg.Client, condition: string): Promise<Outcome> {
-  const began = performance.now()
-  const seconds = () => (performance.now() - began) / 1_000
+  const startedAt = performance.now()
+  const seconds = () => (performance.now() - startedAt) / 1_000
   await db.query(
     `update runnables set next_run_at = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' where ${condition}`,
   )

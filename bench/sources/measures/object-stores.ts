@@ -51,9 +51,9 @@ async function folderOfOneObject(
     type: kind.type,
     settings: objectSettings(store, 'large/'),
     // The table also has columns that identify the object.
-    values: rowOf(tableKinds.wide),
+    values: rowExpression(tableKinds.wide),
   })
-  const { upload, processorMs } = uploadOf(context, `${name}_upload`, file)
+  const { upload, processorMs } = createUpload(context, `${name}_upload`, file)
   const what = `${kind.name}, a folder of one large object, against an upload`
   const result = await compare(context, { type: kind.type, what, raw: upload, sluice, expected })
   const uploadMs = median(processorMs)
@@ -70,9 +70,10 @@ async function folderOfOneObject(
 }
 
 /** Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each upload. */
-function uploadOf({ installation }: BenchContext, name: string, file: Reference['file']) {
+function createUpload({ installation }: BenchContext, name: string, file: Reference['file']) {
   const processorMs: number[] = []
-  const used = async () => (await readProcessorTime(installation.apiPid)) + (await readProcessorTime(installation.workerPid))
+  const used = async () =>
+    (await readProcessorTime(installation.apiPid)) + (await readProcessorTime(installation.workerPid))
   const upload: RawTransfer = {
     name: 'upload',
     bytes: () => file.size,
@@ -88,12 +89,12 @@ function uploadOf({ installation }: BenchContext, name: string, file: Reference[
 }
 
 /** SQL expression of the columns of a table kind in a row of table `t`. */
-const rowOf = ({ columns }: TableKind): string =>
+const rowExpression = ({ columns }: TableKind): string =>
   `row(${columns.map((column) => `t.${column.split(' ')[0]}`).join(', ')})::text`
 
 async function folder(context: BenchContext, { kind, store }: RunningStore): Promise<SourceResult> {
   const file = await createDataFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
-  const values = rowOf(tableKinds.narrow)
+  const values = rowExpression(tableKinds.narrow)
   await executeSql(
     context.peers,
     `drop table if exists narrow; create table narrow (${tableKinds.narrow.columns.join(', ')})`,
@@ -125,14 +126,14 @@ async function writeSignedRequests(
   keys: string[],
 ): Promise<string> {
   const exchanges = await Promise.all(
-    keys.map(async (key) => ({ method: 'GET', url: await signed(store, key), headers: {} })),
+    keys.map(async (key) => ({ method: 'GET', url: await signUrl(store, key), headers: {} })),
   )
   const file = join(context.folder, `${name}.json`)
   await writeFile(file, JSON.stringify(exchanges))
   return file
 }
 
-async function signed(store: TestStore, key: string): Promise<string> {
+async function signUrl(store: TestStore, key: string): Promise<string> {
   const { settings, secrets } = store.reading(key)
   const { accessKey, secretKey } = secrets
   const { objectStoreSource } = settings as { objectStoreSource?: { bucket: string } }

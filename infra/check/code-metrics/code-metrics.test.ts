@@ -5,8 +5,9 @@ import { findExceededLimits } from './metric-limits.ts'
 
 /** Returns the value of one count for these source texts. */
 const measureCount = (name: string, ...texts: string[]) =>
-  measureCounts(new Map(texts.map((text, index) => [`apps/a/src/file-${index}.ts`, text]))).find((one) => one.name === name)!
-    .now
+  measureCounts(new Map(texts.map((text, index) => [`apps/a/src/file-${index}.ts`, text]))).find(
+    (one) => one.name === name,
+  )!.now
 
 it.each([
   ['demand*', 'demandRole(user)\nundemanding()', 1],

@@ -56,7 +56,12 @@ function commentStartingWith(first: string): RegExp {
 /** Returns all counts of sources, which are keyed by their path. */
 export function measureCounts(sources: ReadonlyMap<string, string>): Count[] {
   const graph = importGraph(sources)
-  return [...measureSizes(sources), ...measureStructure(sources, graph), ...measureNames(sources), ...measureWords(sources)]
+  return [
+    ...measureSizes(sources),
+    ...measureStructure(sources, graph),
+    ...measureNames(sources),
+    ...measureWords(sources),
+  ]
 }
 
 const countLines = (text: string): number => text.split('\n').length - 1
@@ -99,7 +104,11 @@ function measureStructure(sources: ReadonlyMap<string, string>, graph: Graph): C
   )
   return [
     { name: '% of files with exactly one importer', now: percentage(singleImporters.length, sources.size), target: 33 },
-    { name: `… of at most ${smallFileLines} lines, importer in the same folder`, now: smallSingleImports.length, target: 60 },
+    {
+      name: `… of at most ${smallFileLines} lines, importer in the same folder`,
+      now: smallSingleImports.length,
+      target: 60,
+    },
     { name: 'files in import cycles, types included', now: nodesInCycles(graph).length, target: 0 },
     { name: 'folders in cycles, parent and child aside', now: nodesInCycles(folderGraph(graph)).length, target: 0 },
   ]

@@ -48,6 +48,10 @@ export const secrets: Secret[] = [
   ]),
   { name: 'identity key ring', make: keyRing, files: [plainFile('identity/secret-keys')] },
   { name: 'pipeline key ring', make: keyRing, files: [plainFile('pipeline/secret-keys')] },
-  { name: 'service secret', make: token, files: [plainFile('identity/service-secret'), plainFile('pipeline/service-secret')] },
+  {
+    name: 'service secret',
+    make: token,
+    files: [plainFile('identity/service-secret'), plainFile('pipeline/service-secret')],
+  },
   { name: 'console secret', make: token, files: [plainFile('identity/console-secret')] },
 ]

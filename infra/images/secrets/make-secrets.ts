@@ -70,7 +70,9 @@ const createCertificates = (root: string, address: string): void => {
 const createSecrets = (root: string): string[] => {
   for (const [reader, group] of Object.entries(readers)) assertFolder(root, reader, OWNER, group)
   const known = readGeneratedNames(root)
-  const made = secrets.filter((secret) => ensureSecret(root, secret, known.has(secret.name)) > 0).map(({ name }) => name)
+  const made = secrets
+    .filter((secret) => ensureSecret(root, secret, known.has(secret.name)) > 0)
+    .map(({ name }) => name)
   const address = process.env['WAREHOUSE_PUBLIC_ADDRESS']?.trim()
   if (address) createCertificates(root, address)
   saveGeneratedNames(

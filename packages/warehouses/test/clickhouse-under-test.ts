@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
-import { describeMissingClickhouse as missingIn, clickhouseLibraryPath } from '../../../infra/clickhouse/clickhouse-library.ts'
+import { describeMissingClickhouse, clickhouseLibraryPath } from '../../../infra/clickhouse/clickhouse-library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 
@@ -11,10 +11,10 @@ const given = process.env['CLICKHOUSE_TEST_URL']
 const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
 
 /** The reason to skip tests that need ClickHouse; undefined if one is available. */
-export const describeMissingClickhouse: string | undefined = given ? undefined : ownMissing()
+export const clickhouseMissing: string | undefined = given ? undefined : ownMissing()
 
 function ownMissing(): string | undefined {
-  if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return missingIn(programs)
+  if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return describeMissingClickhouse(programs)
   return 'runs with SLUICE_TEST_CLICKHOUSE=1, or with the URL of a server’s administrator in CLICKHOUSE_TEST_URL'
 }
 
