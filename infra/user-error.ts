@@ -9,8 +9,8 @@ export class UserError extends Error {
 }
 
 /**
- * Ends a command with exit code 1. Prints the message of a UserError, and the stack trace of any other error, which is a
- * bug. If the cleanup after an error failed too, prints both errors, which a SuppressedError does not show.
+ * Ends a command with exit code 1. Prints the message of a UserError, and the stack trace of any other error, which is
+ * a bug. If the cleanup after an error failed too, prints both errors, which a SuppressedError does not show.
  */
 export const reportFailure = (error: unknown): void => {
   process.exitCode = 1

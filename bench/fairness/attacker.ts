@@ -5,8 +5,9 @@ import { type OrganisationLogin, signInOrganisation } from './bench-organisation
 import { readerAttacks } from './reader-attacks.ts'
 
 /**
- * Runs the clients of organisation A in a separate process: `attacker.ts <name of the attack> <login as JSON>`. Sends a message once the
- * attack runs, ends the attack at the first message it receives, and then sends the HTTP statuses it got, with their counts.
+ * Runs the clients of organisation A in a separate process: `attacker.ts <name of the attack> <login as JSON>`. Sends a
+ * message once the attack runs, ends the attack at the first message it receives, and then sends the HTTP statuses it
+ * got, with their counts.
  */
 
 const [name, login] = process.argv.slice(2) as [string, string]

@@ -86,20 +86,22 @@ function tableRow(
 
 const attackerScript = join(import.meta.dirname, 'attacker.ts')
 
-/** In production, clients run on other machines. Here they only use processor time that the installation leaves idle. */
+/**
+ * In production, clients run on other machines. Here they only use processor time that the installation leaves idle.
+ */
 const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
 async function runBench(): Promise<void> {
   await using resources = new AsyncDisposableStack()
-  const installation = resources.use(await runStep('Sluice is up', startInstallation))
+  const installation = resources.use(await runStep('Sluice is ready', startInstallation))
   const attacker = resources.use(await createOrganisation(installation))
   const organisation = resources.use(await createOrganisation(installation))
-  const victim = await runStep('B has its data', () => createVictim(organisation))
+  const victim = await runStep('create the data of B', () => createVictim(organisation))
   const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
 
   const measure = async () =>
     mergeMeasurements(await repeat(rounds, () => measureVictim(organisation, victim, seconds)))
-  const idle = await runStep('B alone', measure)
+  const idle = await runStep('measure B without attack', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
     const { description, expectsRefusals } = allAttacks[name]!
@@ -116,8 +118,8 @@ async function runBench(): Promise<void> {
     await sleep(5_000)
   }
   const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-  const alone = `Alone: p95 ${Math.round(quantile(idle.latencies, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.loadRates, 0.5) / 1e6)} MB/s.`
-  const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${alone}\n\n${table}\n`
+  const baseline = `Without attack: p95 ${Math.round(quantile(idle.latencies, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.loadRates, 0.5) / 1e6)} MB/s.`
+  const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${baseline}\n\n${table}\n`
   console.log(report)
   if (!options.write) return
   await writeFile(join(root, 'bench/results/fairness.md'), report)

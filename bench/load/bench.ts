@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
     only: {
       type: 'string',
       default:
-        'csv,profile,ndjson,http,parquet,excel,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment,growth',
+        'csv,profile,ndjson,http,parquet,excel,postgres,mariadb,tables,exports,requests-during-load,one-row,backlog,wide-columns,first-increment,growth',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
@@ -63,7 +63,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
   tables: (context) => manyTables(context),
   exports: (context) => exports(context, Math.max(...context.sizes)),
-  beside: (context) => requestsDuringLoad(context, Math.max(...context.sizes)),
+  'requests-during-load': (context) => requestsDuringLoad(context, Math.max(...context.sizes)),
   'one-row': oneRow,
   backlog,
   'wide-columns': wideColumns,
@@ -72,7 +72,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function runBench(): Promise<void> {
-  await using installation = await runStep('Sluice is up', startInstallation)
+  await using installation = await runStep('Sluice is ready', startInstallation)
   await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,

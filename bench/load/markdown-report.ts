@@ -39,7 +39,7 @@ export const formatTarget = (target: Target): string =>
 export const formatHeading = (rounds: number, isBusy = false): string => `# Load performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; PostgreSQL on the same cores, as \`npm start\` sets it up,
-durable.${isBusy ? ' Other processes kept all cores busy.' : ''} Medians of ${rounds} rounds in turns; every load was checked by row count and checksum. The product is measured from
-the request for a run to its end: queue, types over the whole file, staging, statistics, ledger and swap included.
+durable.${isBusy ? ' Other processes kept all cores busy.' : ''} Medians of ${rounds} alternating rounds; every load was checked by row count and checksum. The time of Sluice is from
+the request of a run to its end: queue, type inference, staging, statistics, ledger and swap.
 
 `

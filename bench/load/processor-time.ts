@@ -5,8 +5,8 @@ import { processTree } from './process-memory.ts'
 const tick = 10
 
 /**
- * Returns the processor time in milliseconds that a process and its descendants have used so far, including descendants that have
- * ended; 0 without /proc.
+ * Returns the processor time in milliseconds that a process and its descendants have used so far, including descendants
+ * that have ended; 0 without /proc.
  */
 export async function readProcessorTime(pid: number): Promise<number> {
   const [own, ...descendants] = await Promise.all((await processTree(pid)).map(readTicks))

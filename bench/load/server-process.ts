@@ -16,9 +16,9 @@ const cleanUpMs = 3_000
 const idleMs = 3_000
 
 /**
- * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of an idle
- * installation in the same time. All processes of the server count, also those that write the log and the pages. The idle time is measured
- * directly before, because it differs with the other load of the machine.
+ * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of
+ * an idle installation in the same time. All processes of the server count, also those that write the log and the
+ * pages. The idle time is measured directly before, because it differs with the other load of the machine.
  */
 export async function serverMeter(url: string): Promise<(work: () => Promise<unknown>) => Promise<number>> {
   const server = await findServerPid(url)

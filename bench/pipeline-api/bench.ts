@@ -34,7 +34,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function runBench(): Promise<void> {
-  await using installation = await runStep('Sluice is up', startInstallation)
+  await using installation = await runStep('Sluice is ready', startInstallation)
   const context: BenchContext = {
     installation,
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },

@@ -68,7 +68,7 @@ async function runBench(): Promise<void> {
     throw new Error(`--only: unknown ${unknownNames.join(', ')}. Known names: ${measureNames.join(', ')}.`)
   }
   await mkdir(options.data, { recursive: true })
-  await using installation = await runStep('Sluice is up', startInstallation)
+  await using installation = await runStep('Sluice is ready', startInstallation)
   await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
@@ -92,7 +92,7 @@ async function runBench(): Promise<void> {
   }
   console.log(`\n${targets.join('\n')}`)
   if (!options.write) return
-  const machineLoad = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
+  const machineLoad = `Load of the machine during the bench: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
   await writeFile(
     join(root, 'bench/results/sources.md'),
     `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n\n${targets.join('\n')}\n`,
@@ -143,8 +143,8 @@ const heading = (rounds: number, load: string): string => `# Source performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
 them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
-"raw" is the same bytes brought to this machine by plain fetch or the database's own client, and thrown away. The
-time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Answers of systems come from memory on both sides, over
+"raw" is the same bytes transferred by plain fetch or the client of the database, and discarded. The
+time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Responses of systems come from memory on both sides, over
 loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
 
 `

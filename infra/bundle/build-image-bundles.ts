@@ -1,6 +1,9 @@
 import { bundle } from './bundle.ts'
 
-/** `node infra/bundle/build-image-bundles.ts <checkout> <folder>` bundles both apps for an image. Both paths are absolute. */
+/**
+ * `node infra/bundle/build-image-bundles.ts <checkout> <folder>` bundles both apps for an image. Both paths are
+ * absolute.
+ */
 
 const [root, folder] = process.argv.slice(2)
 if (root === undefined || folder === undefined)

@@ -26,7 +26,10 @@ export async function rebuildStaleBundles(root: string, folder: string): Promise
   await writeFile(inputsFile(folder), JSON.stringify({ root, folder, node: process.version, stamps }))
 }
 
-/** Returns a UserError if esbuild did not find an imported package or a file that a package imports; otherwise undefined. */
+/**
+ * Returns a UserError if esbuild did not find an imported package or a file that a package imports; otherwise
+ * undefined.
+ */
 function missingPackageError(error: unknown): UserError | undefined {
   const { errors = [] } = error as Partial<BuildFailure>
   const missing = errors.flatMap(({ text, location }) => {

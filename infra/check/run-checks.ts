@@ -60,8 +60,8 @@ const checkPackageTypes = (packages: readonly string[]): Promise<CheckResult> =>
   )
 
 /**
- * Checks the types of a project with one checker. Several checkers would each check the shared types again, and the other
- * checks use the other cores.
+ * Checks the types of a project with one checker. Several checkers would each check the shared types again, and the
+ * other checks use the other cores.
  */
 const checkProjectTypes = (project: string): Promise<CheckResult> =>
   runCommand('tsc', '-p', project, '--checkers', '1', ...(pc.isColorSupported ? ['--pretty'] : []))

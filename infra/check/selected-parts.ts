@@ -1,15 +1,17 @@
 import { UserError } from '../user-error.ts'
 import type { Workspace } from '../workspaces.ts'
 
-/** A part of the repository that can be checked alone: a workspace with its npm name, or a folder of the root project. */
+/**
+ * A part of the repository that can be checked alone: a workspace with its npm name, or a folder of the root project.
+ */
 export type Part = { folder: string; workspace?: string }
 
 /** Folders that belong to the tsconfig.json of the root. */
 const ROOT_FOLDERS = ['infra', 'bench']
 
 /**
- * Reads the arguments of `npm run check -- …`: packages as `identity`, `apps/identity` or `@sluice/identity`, `infra` and
- * `bench`. Returns no parts without arguments. Throws UserError for an unknown name.
+ * Reads the arguments of `npm run check -- …`: packages as `identity`, `apps/identity` or `@sluice/identity`, `infra`
+ * and `bench`. Returns no parts without arguments. Throws UserError for an unknown name.
  */
 export const selectedParts = (args: readonly string[], workspaces: readonly Workspace[]): Part[] =>
   args.map((arg) => {

@@ -77,7 +77,10 @@ export const describeStack = async (signal?: AbortSignal): Promise<Stack> => {
   }
 }
 
-/** Returns the environment variables that docker needs, without settings of Sluice, because the test covers the defaults. */
+/**
+ * Returns the environment variables that docker needs, without settings of Sluice, because the test covers the
+ * defaults.
+ */
 const dockerEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) =>

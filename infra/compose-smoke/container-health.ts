@@ -28,8 +28,8 @@ export const waitUntilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
   }, seconds)
 
 /**
- * Kills the first process of a container and waits until the engine has restarted it. After `docker kill` the engine would
- * not restart it. A privileged container sends the signal, because the engine may run in a virtual machine.
+ * Kills the first process of a container and waits until the engine has restarted it. After `docker kill` the engine
+ * would not restart it. A privileged container sends the signal, because the engine may run in a virtual machine.
  */
 export const crashContainer = async (stack: Stack, service: string): Promise<void> => {
   const before = (await stack.containers()).get(service)?.State

@@ -57,8 +57,8 @@ export interface LoadedCsv {
 
 /**
  * Creates or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs the pipeline and reads the
- * table. Rejects with UserError (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
- * result.
+ * table. Rejects with UserError (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is
+ * a result.
  */
 export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const { file: path, watch = {}, signal, firstRows = 5 } = load

@@ -2,7 +2,8 @@ const gap = 2
 
 /**
  * Formats rows as lines of aligned text, no wider than `width`. Long cells are cut, and columns that do not fit are
- * left out. `right` tells for each column whether it is aligned right. Control characters of cells do not reach the terminal.
+ * left out. `right` tells for each column whether it is aligned right. Control characters of cells do not reach the
+ * terminal.
  */
 export function textTable(
   rows: readonly (readonly unknown[])[],

@@ -1,6 +1,6 @@
 /**
- * `node one-time-code.mjs <base32 secret> <steps>` prints the one-time code of an authenticator app (RFC 6238), this many
- * steps of 30 seconds from now. It works with every Node version that the docs allow.
+ * `node one-time-code.mjs <base32 secret> <steps>` prints the one-time code of an authenticator app (RFC 6238), this
+ * many steps of 30 seconds from now. It works with every Node version that the docs allow.
  */
 import { createHmac } from 'node:crypto'
 

@@ -20,8 +20,8 @@ export const withoutLocalBin = (path = '') =>
     .join(delimiter)
 
 /**
- * Runs a program of the machine in `folder`. Returns its exit code or signal, its output, and whether this process received
- * a signal. The first signal is forwarded to the program, the second one kills it.
+ * Runs a program of the machine in `folder`. Returns its exit code or signal, its output, and whether this process
+ * received a signal. The first signal is forwarded to the program, the second one kills it.
  */
 export const runQuietly = (command, args, folder = root) =>
   new Promise((resolvePromise) => {

@@ -41,9 +41,9 @@ const readOrUndefined = (file) => {
 }
 
 /**
- * Returns whether npm's own record of the installation has every package of the lock file in its version, and every package of
- * the record is on the disk. This includes packages in the folders of workspaces, which are missing if only the node_modules of
- * the root was copied from another checkout.
+ * Returns whether npm's own record of the installation has every package of the lock file in its version, and every
+ * package of the record is on the disk. This includes packages in the folders of workspaces, which are missing if only
+ * the node_modules of the root was copied from another checkout.
  */
 export const isInstalled = (
   lock,
@@ -88,7 +88,10 @@ const install = async () => {
   throw new StartError(`${explain(output)}\n${output.trim().split('\n').slice(-12).join('\n')}`)
 }
 
-/** Writes the elapsed time: every 10 seconds on a terminal, otherwise a line every minute. Returns the function that stops it. */
+/**
+ * Writes the elapsed time: every 10 seconds on a terminal, otherwise a line every minute. Returns the function that
+ * stops it.
+ */
 export const showProgress = (stream) => {
   const seconds = stream.isTTY ? 10 : 60
   let elapsed = 0

@@ -20,7 +20,9 @@ interface JsonSchema {
 
 type Nouns = Record<string, Record<string, OperationSignature>>
 
-/** Generates the modules of packages/client with the operations of each service and their request and response types. */
+/**
+ * Generates the modules of packages/client with the operations of each service and their request and response types.
+ */
 export const generateClientModules = (): Artefact[] => [
   generateClientModule('identity', identityOperations),
   generateClientModule('pipeline', pipelineOperations),

@@ -21,8 +21,9 @@ import { generateSearchPage } from './search-page.ts'
 
 /**
  * `npm run generate` writes all generated files: the OpenAPI documents, the database types, the operations and types of
- * packages/client, the pages of problems, roles, search properties and conformance, the compiled AssemblyScript, and the
- * platforms of the lock file. With `--check`, it only lists the files that differ, and exits with 1 if there are any.
+ * packages/client, the pages of problems, roles, search properties and conformance, the compiled AssemblyScript, and
+ * the platforms of the lock file. With `--check`, it only lists the files that differ, and exits with 1 if there are
+ * any.
  */
 
 const APPS = ['identity', 'pipeline']

@@ -1,6 +1,6 @@
 /**
- * The health check of the containers. Prints the response of HEALTH_URL, which `docker inspect` shows. The exit code is 0
- * for a status below 300, otherwise 1.
+ * The health check of the containers. Prints the response of HEALTH_URL, which `docker inspect` shows. The exit code is
+ * 0 for a status below 300, otherwise 1.
  */
 import { get } from 'node:http'
 

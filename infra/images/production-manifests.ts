@@ -1,8 +1,8 @@
 /**
  * `node production-manifests.ts <checkout> <target> [dependency of the root]...` writes the manifests that a production
- * install needs: the lock file, and each package.json without scripts and development dependencies. The root package.json
- * keeps only the named dependencies; the others are for development. packages/testing is left out, because npm installs
- * the dependencies of all workspaces in spite of --omit=dev.
+ * install needs: the lock file, and each package.json without scripts and development dependencies. The root
+ * package.json keeps only the named dependencies; the others are for development. packages/testing is left out, because
+ * npm installs the dependencies of all workspaces in spite of --omit=dev.
  *
  * The install layer of an image depends only on this result, so a changed script or linter does not invalidate it.
  */

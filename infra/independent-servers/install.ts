@@ -5,8 +5,9 @@ import { root } from '../paths.ts'
 import { UserError, reportFailure } from '../user-error.ts'
 
 /**
- * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol into
- * `.sluice`. The tests of the connector use it in addition to the stand-in. Install scripts of the packages do not run.
+ * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol
+ * into `.sluice`. The tests of the connector use it in addition to the stand-in. Install scripts of the packages do not
+ * run.
  */
 const medplum = '5.2.13'
 const serverPackages: Record<string, Record<string, string>> = {

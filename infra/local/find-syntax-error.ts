@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { formatMessages, transform, type TransformFailure } from 'esbuild'
 
-/** Returns the first syntax error of a TypeScript file as text with its position; undefined for a valid, other or deleted file. */
+/**
+ * Returns the first syntax error of a TypeScript file as text with its position; undefined for a valid, other or
+ * deleted file.
+ */
 export const findSyntaxError = async (root: string, file: string): Promise<string | undefined> => {
   if (!file.endsWith('.ts')) return undefined
   const source = await readFile(join(root, file), 'utf8').catch(() => undefined)

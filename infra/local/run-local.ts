@@ -19,8 +19,8 @@ import { type Admin, formatSummary } from './start-summary.ts'
 const printWarning = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
 
 /**
- * Starts PostgreSQL, the services and the worker, and prints a summary. Returns when all have stopped after a stop signal.
- * If the start fails, stops everything and throws UserError.
+ * Starts PostgreSQL, the services and the worker, and prints a summary. Returns when all have stopped after a stop
+ * signal. If the start fails, stops everything and throws UserError.
  */
 export const runLocal = async (settings: Settings, programs: Programs, mode: Mode = {}): Promise<void> => {
   const startedAt = performance.now()
@@ -79,7 +79,9 @@ const describeDebuggers = (): string =>
     .map(([name, port]) => `  ${pc.dim(`Debugger of ${name}:`)} 127.0.0.1:${port}`)
     .join('\n')
 
-/** Writes the addresses of this installation for other commands (npm run demo). Returns the function that deletes them. */
+/**
+ * Writes the addresses of this installation for other commands (npm run demo). Returns the function that deletes them.
+ */
 const writeLocalFile = async (settings: Settings, { username }: Admin): Promise<() => Promise<void>> => {
   const file = join(settings.state, 'local.json')
   const content = {

@@ -6,8 +6,8 @@ import { isAlive } from '../postgres/clear-stale-server.ts'
 import { UserError } from '../user-error.ts'
 
 /**
- * Locks the state folder for this process, and returns the function that unlocks it. Throws UserError if another start is
- * running there. Takes over the lock of a killed start.
+ * Locks the state folder for this process, and returns the function that unlocks it. Throws UserError if another start
+ * is running there. Takes over the lock of a killed start.
  */
 export const acquireStartLock = async (state: string): Promise<() => void> => {
   const file = join(state, 'running')

@@ -23,12 +23,14 @@ const LOAD_SETTINGS = {
   shared_buffers: '256MB',
 }
 
-/** Settings for connections from other machines. Unauthenticated connections use a slot, so they end after ten seconds. */
+/**
+ * Settings for connections from other machines. Unauthenticated connections use a slot, so they end after ten seconds.
+ */
 const READER_SETTINGS = { listen_addresses: '*', authentication_timeout: '10s' }
 
 /**
- * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines: the other rules
- * of pg_hba.conf apply to connections from this machine.
+ * Returns the server's certificate if the warehouse has a public address. Only readers can connect from other machines:
+ * the other rules of pg_hba.conf apply to connections from this machine.
  */
 const findOrCreateCertificate = (settings: Settings) => {
   const { warehouseAddress } = settings

@@ -27,8 +27,8 @@ export type StartedProgram = {
 export const runningPrograms = new Set<ChildProcess>()
 
 /**
- * Starts a program with this Node, in its own process group, so that Ctrl-C in the terminal reaches only this process. Its
- * standard output goes to its log, or with `capture` to memory; its standard error goes to both.
+ * Starts a program with this Node, in its own process group, so that Ctrl-C in the terminal reaches only this process.
+ * Its standard output goes to its log, or with `capture` to memory; its standard error goes to both.
  */
 export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, capture = false): StartedProgram => {
   const logDescriptor = openSync(log, 'a')

@@ -23,7 +23,10 @@ export type Service = {
   app: string
   /** Resolves when it is ready for the first time. Throws UserError with its last output if it never gets ready. */
   ready: Promise<void>
-  /** Replaces the process by a new one. Returns whether the new one is ready; if not, `printWarning` has printed the reason. */
+  /**
+   * Replaces the process by a new one. Returns whether the new one is ready; if not, `printWarning` has printed the
+   * reason.
+   */
   restart: () => Promise<boolean>
   /** Sends SIGTERM, and SIGKILL after 25 s. */
   stop: () => Promise<void>

@@ -13,8 +13,8 @@ const isSource = (file: string): boolean => SOURCE.test(file) && !file.endsWith(
 
 /**
  * Calls `onChange` with the sources below apps/ and packages/ that were written or removed, relative to `root` with
- * slashes, and the time of the first change (performance.now()). Each folder has a watcher of its own: the recursive one
- * of Node on Linux loses a file that an editor replaces by another.
+ * slashes, and the time of the first change (performance.now()). Each folder has a watcher of its own: the recursive
+ * one of Node on Linux loses a file that an editor replaces by another.
  */
 export const watchSources = (root: string, onChange: (files: string[], changedAt: number) => void): Disposable => {
   const watchers = new Map<string, FSWatcher>()

@@ -8,9 +8,9 @@ import type { OsUser } from './os-user.ts'
 export type PostgresFolders = { programs: string; data: string }
 
 /**
- * Creates the data folder, and returns the folders that PostgreSQL uses. For an ordinary user, they are the given ones. For root, the data folder gets the owner `user`. If that user
- * cannot enter the checkout (a clone in /root), programs and data are in /var/lib/sluice, and the data folder of the
- * checkout is a link.
+ * Creates the data folder, and returns the folders that PostgreSQL uses. For an ordinary user, they are the given ones.
+ * For root, the data folder gets the owner `user`. If that user cannot enter the checkout (a clone in /root), programs
+ * and data are in /var/lib/sluice, and the data folder of the checkout is a link.
  */
 export const prepareFolders = async (
   programs: string,

@@ -25,8 +25,8 @@ export const certificateFiles = {
 
 /**
  * Returns the server's certificate for these hosts from the folder, or creates it.
- * - If the hosts change, creates a new authority too, because an authority can only sign for its hosts. Clients then need
- *   the new certificate of the authority.
+ * - If the hosts change, creates a new authority too, because an authority can only sign for its hosts. Clients then
+ *   need the new certificate of the authority.
  * - A year before the server's certificate expires, replaces only this certificate. Clients need nothing new.
  *
  * Other users cannot read the folder, except the group of the database in its image.
@@ -63,8 +63,8 @@ const yearMs = 365.25 * 86_400_000
 const years = 10
 
 /**
- * Creates a certificate authority for the certificates of one server. Programs that trust it accept no certificate of it for other hosts or
- * for other purposes, so a stolen key does not help against other sites.
+ * Creates a certificate authority for the certificates of one server. Programs that trust it accept no certificate of
+ * it for other hosts or for other purposes, so a stolen key does not help against other sites.
  */
 export const makeAuthority = (hosts: readonly string[]): Identity => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
@@ -113,13 +113,19 @@ const serverAuthentication = (): Buffer => extension('2.5.29.37', sequence(objec
 
 const nameConstraintsId = '2.5.29.30'
 
-/** The permitted names. A form without a permitted name would have no constraint, so the hosts contain a name and an address. */
+/**
+ * The permitted names. A form without a permitted name would have no constraint, so the hosts contain a name and an
+ * address.
+ */
 const nameConstraints = (hosts: readonly string[]): Buffer => {
   const permitted = hosts.map((host) => sequence(alternativeName(host, isIP(host) === 6 ? 16 : 4)))
   return extension(nameConstraintsId, sequence(der(0xa0, ...permitted)), true)
 }
 
-/** Returns whether a server's certificate names all these hosts, was signed by the authority, and is valid for another year. */
+/**
+ * Returns whether a server's certificate names all these hosts, was signed by the authority, and is valid for another
+ * year.
+ */
 export const isCurrent = (server: Identity, authority: Identity, hosts: readonly string[]): boolean => {
   const serverCertificate = new X509Certificate(server.certificate)
   const names = hosts.every((host) =>

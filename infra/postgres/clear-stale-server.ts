@@ -15,7 +15,10 @@ export const stopStaleServer = async (data: string): Promise<void> => {
   await rm(file, { force: true })
 }
 
-/** Returns whether the process is a postmaster in this data folder. Process ids are reused, so the id alone is not enough. */
+/**
+ * Returns whether the process is a postmaster in this data folder. Process ids are reused, so the id alone is not
+ * enough.
+ */
 const isPostmasterOf = async (pid: number, data: string): Promise<boolean> => {
   if (!isAlive(pid)) return false
   const folder = await realpath(data)

@@ -46,8 +46,9 @@ export type Cluster = AsyncDisposable & {
 
 const LOOPBACK_ONLY = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
 /**
- * Errors of statements stay out of the log, because their messages, details and statements contain values. The level `log` keeps
- * the lines about starts, checkpoints and crashes; `terse` leaves the statement out of the line about a crashed process.
+ * Errors of statements stay out of the log, because their messages, details and statements contain values. The level
+ * `log` keeps the lines about starts, checkpoints and crashes; `terse` leaves the statement out of the line about a
+ * crashed process.
  */
 const LOG_WITHOUT_VALUES = {
   log_min_messages: 'log',
@@ -63,8 +64,8 @@ const NOT_DURABLE = {
 }
 
 /**
- * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws UserError with a sentence for the
- * user.
+ * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws UserError with a sentence for
+ * the user.
  */
 export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
   const durable = options.durable ?? true

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { stopStaleServer, isAlive } from '../postgres/clear-stale-server.ts'
 import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 
-/** Stops and deletes the clusters of killed test runs. The name of a cluster folder is the process id of its test run. */
+/**
+ * Stops and deletes the clusters of killed test runs. The name of a cluster folder is the process id of its test run.
+ */
 export const deleteStaleClusters = async (folder: string): Promise<void> => {
   const names = await readdir(folder).catch(() => [])
   for (const name of names.filter((name) => !isAlive(Number(name)))) {

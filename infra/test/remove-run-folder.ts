@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 
 /**
- * Ends the processes of a test run, unmounts the mounts in its folder, and deletes the folder. A process belongs to the run
- * if a variable of its environment contains the folder, such as TMPDIR. Finds processes and mounts on Linux only.
+ * Ends the processes of a test run, unmounts the mounts in its folder, and deletes the folder. A process belongs to the
+ * run if a variable of its environment contains the folder, such as TMPDIR. Finds processes and mounts on Linux only.
  */
 export const removeRunFolder = async (folder: string): Promise<void> => {
   await endProcesses(folder)

@@ -23,8 +23,8 @@ import { startTestRun } from './test-run.ts'
 import { startTemporaryPostgres } from './temporary-postgres.ts'
 
 /**
- * `npm test [-- packages, file patterns or Jest options]` starts a temporary PostgreSQL and runs the tests. The last line
- * has the counts of the tests. The exit code is 0 if at least one test ran and none failed.
+ * `npm test [-- packages, file patterns or Jest options]` starts a temporary PostgreSQL and runs the tests. The last
+ * line has the counts of the tests. The exit code is 0 if at least one test ran and none failed.
  */
 const runTests = async (): Promise<void> => {
   const startedAt = performance.now()
@@ -73,11 +73,16 @@ const jestCommand = ['--single-threaded-gc', join(root, 'node_modules/jest/bin/j
 /** Options of this command. `npm run test:durations` and `npm run test:long` use the first two. */
 const ownOptions = ['--write-durations', '--long', '--inspect']
 
-/** For --inspect: Node waits for a debugger. Jest runs in one process, with a timeout that breakpoints do not exceed. */
+/**
+ * For --inspect: Node waits for a debugger. Jest runs in one process, with a timeout that breakpoints do not exceed.
+ */
 const inspectFlags = ['--inspect-wait=9230']
 const inspectJestFlags = ['--runInBand', '--testTimeout=86400000']
 
-/** Returns the test files that --long runs with more draws or more tests (packages/testing/src/random-case-count.ts and long-run.ts). */
+/**
+ * Returns the test files that --long runs with more draws or more tests (packages/testing/src/random-case-count.ts and
+ * long-run.ts).
+ */
 const listLongRunFiles = (): string[] =>
   globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {
     cwd: root,

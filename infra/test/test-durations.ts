@@ -9,8 +9,8 @@ export const durationsFile = join(import.meta.dirname, 'durations.json')
 const minRecordedSeconds = 2
 
 /**
- * Returns the seconds of long test files by file name, rounded and sorted by name. For files with the same name, returns
- * the longest duration.
+ * Returns the seconds of long test files by file name, rounded and sorted by name. For files with the same name,
+ * returns the longest duration.
  */
 export const selectLongDurations = ({ seconds }: Pick<TestResults, 'seconds'>): Record<string, number> => {
   const longest = new Map<string, number>()

@@ -9,9 +9,9 @@ import { startCheckout } from './start-checkout.ts'
 import { startTokenServer } from './token-server.ts'
 
 /**
- * `npm run test:upgrade -- <commit>` starts Sluice at a commit, creates data (tables, a view, secrets, a schedule, an API
- * token, a check), kills all processes during a load, and starts this checkout with the same data. The exit code is 0 if
- * everything still works.
+ * `npm run test:upgrade -- <commit>` starts Sluice at a commit, creates data (tables, a view, secrets, a schedule, an
+ * API token, a check), kills all processes during a load, and starts this checkout with the same data. The exit code is
+ * 0 if everything still works.
  */
 const [commit = 'HEAD'] = process.argv.slice(2)
 const printStep = (line: string): void => console.log(`${pc.green('✓')} ${line}`)

@@ -14,8 +14,9 @@ const incrementRows = 100
 const increments = 4
 
 /**
- * Measures the processor time of PostgreSQL for increments into a table of five million rows: a folder of an object store gets new objects
- * with a hundred rows each. The full load does not give the table a key, so the first increment has to. Autovacuum is off.
+ * Measures the processor time of PostgreSQL for increments into a table of five million rows: a folder of an object
+ * store gets new objects with a hundred rows each. The full load does not give the table a key, so the first increment
+ * has to. Autovacuum is off.
  */
 export async function* firstIncrement(context: BenchContext): AsyncGenerator<MeasureReport> {
   // This module checks for installed programs when it is imported.

@@ -14,7 +14,10 @@ import type { BenchContext, MeasureReport } from './measure.ts'
 /** Milliseconds for which the idle worker is measured. Its processor time is subtracted. */
 const idleMs = 5_000
 
-/** Measures the worker while it reads pages of JSON from a function: processor time, delay of the event loop, and growth. */
+/**
+ * Measures the worker while it reads pages of JSON from a function: processor time, delay of the event loop, and
+ * growth.
+ */
 export async function* httpSystems(context: BenchContext): AsyncGenerator<MeasureReport> {
   for (const shape of Object.keys(recordShapes) as (keyof typeof recordShapes)[])
     yield await measureShape(context, shape)

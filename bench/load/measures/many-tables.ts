@@ -22,8 +22,8 @@ const columns = [
 ]
 
 /**
- * Measures the processor time of a run that loads many small tables of a MariaDB: of the worker, and of PostgreSQL with the
- * warehouse and the database of the service.
+ * Measures the processor time of a run that loads many small tables of a MariaDB: of the worker, and of PostgreSQL with
+ * the warehouse and the database of the service.
  */
 export async function* manyTables({ installation, rounds, peers }: BenchContext): AsyncGenerator<MeasureReport> {
   const missing = mariadbMissing()

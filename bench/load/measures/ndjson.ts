@@ -46,7 +46,10 @@ export async function* ndjson(context: BenchContext, megabytes: number): AsyncGe
   yield* smallFiles(context, file.path, json)
 }
 
-/** Measures what a small file of another format costs more than a CSV file of the same rows, in processor time of the worker. */
+/**
+ * Measures what a small file of another format costs more than a CSV file of the same rows, in processor time of the
+ * worker.
+ */
 async function* smallFiles(context: BenchContext, csv: string, json: string): AsyncGenerator<MeasureReport> {
   const [smallCsv, smallJson] = [await firstLines(csv, smallLines + 1), await firstLines(json, smallLines)]
   const packed = `${smallCsv}.gz`

@@ -12,7 +12,7 @@ import type { BenchContext, MeasureReport } from './measure.ts'
 export async function* requestsDuringLoad(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, rounds } = context
   const file = await createDataFile(context.folder, 'wide', megabytes)
-  const sluice = await createSluiceLoader(installation, { name: `beside_${megabytes}`, type: 'CSV_UPLOAD', file })
+  const sluice = await createSluiceLoader(installation, { name: `during_load_${megabytes}`, type: 'CSV_UPLOAD', file })
   await sluice.load()
   const times: number[] = []
   const waits: number[] = []
@@ -25,7 +25,7 @@ export async function* requestsDuringLoad(context: BenchContext, megabytes: numb
     waits.push(...(await reading))
   }
   yield {
-    title: `Beside a load of ${megabytes} MB`,
+    title: `Requests during a load of ${megabytes} MB`,
     figures: [],
     targets: [
       { text: 'API p95 during a load / idle', value: median(times), limit: 2, unit: '×' },

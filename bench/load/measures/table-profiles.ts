@@ -12,8 +12,8 @@ import { type BenchContext, type MeasureReport, ratio } from './measure.ts'
 const [off, on] = ['without profile', 'with profile'] as const
 
 /**
- * Compares loads of the same file into a schema with table profiles and into one without, in turns. Processor times are those of the
- * worker and of PostgreSQL; other work on the machine changes them less than the time of the load.
+ * Compares loads of the same file into a schema with table profiles and into one without, in turns. Processor times are
+ * those of the worker and of PostgreSQL; other work on the machine changes them less than the time of the load.
  */
 export async function* profile(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, folder, rounds, peers } = context

@@ -18,7 +18,10 @@ import { type RawTransfer, rawDownload } from '../raw-transfer.ts'
 /** The number of small objects that the raw download fetches in parallel. */
 const concurrency = 8
 
-/** Measures one large object and a folder of many small ones against plain GETs, and a folder of the large one against an upload. */
+/**
+ * Measures one large object and a folder of many small ones against plain GETs, and a folder of the large one against
+ * an upload.
+ */
 export async function* objects(context: BenchContext, running: RunningStore, reference: Reference) {
   yield await oneObject(context, running, reference)
   yield await folderOfOneObject(context, running, reference)
@@ -69,7 +72,10 @@ async function folderOfOneObject(
   return { ...result, targets }
 }
 
-/** Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each upload. */
+/**
+ * Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each
+ * upload.
+ */
 function createUpload({ installation }: BenchContext, name: string, file: Reference['file']) {
   const processorMs: number[] = []
   const used = async () =>

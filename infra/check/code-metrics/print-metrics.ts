@@ -3,7 +3,9 @@ import { measureCounts } from './code-metrics.ts'
 import { readProductSources } from './product-sources.ts'
 import { readLimits, formatCounts, lowerLimits } from './metric-limits.ts'
 
-/** `npm run counts [-- --write]` prints the counts of names, words and structure. `--write` lowers the recorded limits. */
+/**
+ * `npm run counts [-- --write]` prints the counts of names, words and structure. `--write` lowers the recorded limits.
+ */
 
 const { values } = parseArgs({ options: { write: { type: 'boolean', default: false } } })
 const counts = measureCounts(readProductSources())

@@ -1,7 +1,7 @@
 /**
  * `node make-secrets.ts <folder>` creates the missing secrets of an installation, in the folders of their readers. It
- * restores a missing file from another copy of the same secret. It fails if all copies of a secret are lost, because a new
- * secret could not open the database or decrypt its data. It prints names, never values.
+ * restores a missing file from another copy of the same secret. It fails if all copies of a secret are lost, because a
+ * new secret could not open the database or decrypt its data. It prints names, never values.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
@@ -56,7 +56,9 @@ const ensureSecret = (root: string, secret: Secret, known: boolean): number => {
   }, written)
 }
 
-/** Creates the certificate of the warehouse's database, and copies the certificate of its authority for the pipeline. */
+/**
+ * Creates the certificate of the warehouse's database, and copies the certificate of its authority for the pipeline.
+ */
 const createCertificates = (root: string, address: string): void => {
   const host = address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
   const folder = join(root, 'warehouse-db')

@@ -6,8 +6,8 @@ import { ModuleMocker } from 'jest-mock'
 const mocker = new ModuleMocker(globalThis)
 
 /**
- * A Jest environment without a sandbox: tests run in the global scope of the worker. Jest writes its globals to `global`,
- * which is not used, because runtime.js passes the globals to the tests.
+ * A Jest environment without a sandbox: tests run in the global scope of the worker. Jest writes its globals to
+ * `global`, which is not used, because runtime.js passes the globals to the tests.
  */
 export default class NativeEnvironment {
   global = {}

@@ -1,6 +1,7 @@
 /**
- * The module that test files import as `@jest/globals`. Jest creates new functions for each test file, but shared modules
- * are loaded once for many test files. Each export therefore forwards calls to the function of the current file.
+ * The module that test files import as `@jest/globals`. Jest creates new functions for each test file, but shared
+ * modules are loaded once for many test files. Each export therefore forwards calls to the function of the current
+ * file.
  */
 let current
 

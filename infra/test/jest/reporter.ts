@@ -67,8 +67,8 @@ function listFailures({ testFilePath, testExecError, testResults }: FileResult):
 }
 
 /**
- * Returns the skipped tests of a file by reason. The reason is the outermost title that ends with `)`, or else the title of
- * the test.
+ * Returns the skipped tests of a file by reason. The reason is the outermost title that ends with `)`, or else the
+ * title of the test.
  */
 function listSkips({ testFilePath, testResults }: FileResult): TestResults['skips'] {
   const file = relative(root, testFilePath)

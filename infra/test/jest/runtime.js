@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url'
 import { globalsAddress, setGlobals } from './globals.js'
 
 /**
- * A Jest runtime that imports test files with Node. Node strips the types, and loads other modules once for all test files
- * of a worker. The default runtime of Jest evaluates every module again for each test file, which takes longer than the
- * tests.
+ * A Jest runtime that imports test files with Node. Node strips the types, and loads other modules once for all test
+ * files of a worker. The default runtime of Jest evaluates every module again for each test file, which takes longer
+ * than the tests.
  */
 export default class NativeRuntime {
   #environment
@@ -67,8 +67,8 @@ registerHooks({
 })
 
 /**
- * The message [2] of Jest requests the end of the worker. Open sockets of tests would keep the process running until Jest
- * kills it half a second later.
+ * The message [2] of Jest requests the end of the worker. Open sockets of tests would keep the process running until
+ * Jest kills it half a second later.
  */
 process.on('message', ([kind]) => {
   if (kind === 2) process.exit()

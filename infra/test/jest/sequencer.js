@@ -6,8 +6,8 @@ import Sequencer from '@jest/test-sequencer'
 const durations = JSON.parse(readFileSync(join(import.meta.dirname, '../durations.json'), 'utf8'))
 
 /**
- * Starts the longest test files first, so that no long file runs alone at the end. The keys are file names without folders,
- * so that a moved file keeps its duration. `--randomize` shuffles the files by the seed of the run instead.
+ * Starts the longest test files first, so that no long file runs alone at the end. The keys are file names without
+ * folders, so that a moved file keeps its duration. `--randomize` shuffles the files by the seed of the run instead.
  */
 export default class LongestFirst extends Sequencer {
   constructor(options) {
