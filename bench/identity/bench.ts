@@ -97,10 +97,10 @@ async function runBench(): Promise<void> {
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))
 
-const head = ['what', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
+const head = ['measure', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
 
-const cells = ({ what, figures, against, target }: Row): string[] => [
-  what,
+const cells = ({ label, figures, against, target }: Row): string[] => [
+  label,
   count(figures.rate),
   milliseconds(figures.p50),
   milliseconds(figures.p95),

@@ -88,7 +88,7 @@ async function runBench(): Promise<void> {
     loads.push(loadavg()[0]!)
     lines.push(row(line))
     console.log(lines.at(-1))
-    targets.push(...line.targets.map((target) => formatTarget({ ...target, text: `${line.what}: ${target.text}` })))
+    targets.push(...line.targets.map((target) => formatTarget({ ...target, text: `${line.label}: ${target.text}` })))
   }
   console.log(`\n${targets.join('\n')}`)
   if (!options.write) return
@@ -105,7 +105,7 @@ const rate = (amount: number, milliseconds: number): number => amount / (millise
 
 const heads = [
   'type',
-  'what',
+  'measure',
   'rows',
   'MB',
   'raw s',
@@ -121,11 +121,11 @@ const heads = [
 const head = (): string => [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
 
 const row = (line: SourceResult): string => {
-  const { type, what, rows, bytes, raw, sluice, workerMs } = line
+  const { type, label, rows, bytes, raw, sluice, workerMs } = line
   const rowsEach = Math.round(rate(rows, sluice.milliseconds)).toLocaleString('en')
   return cells([
     `\`${type}\``,
-    sluice.hasOtherRows ? `${what} **(other rows)**` : what,
+    sluice.hasOtherRows ? `${label} **(other rows)**` : label,
     rows.toLocaleString('en'),
     (bytes / 1e6).toFixed(1),
     seconds(raw.milliseconds),
@@ -142,7 +142,7 @@ const row = (line: SourceResult): string => {
 const heading = (rounds: number, load: string): string => `# Source performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
-them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
+them. Medians of ${rounds} rounds in turns; the rows of every load were compared with the expected rows by count and checksum.
 "raw" is the same bytes transferred by plain fetch or the client of the database, and discarded. The
 time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Responses of systems come from memory on both sides, over
 loopback: 40 MB/s are a line of 320 Mbit/s. ${load}

@@ -102,16 +102,16 @@ describe('rebuildStaleBundles, which bundles the programs of a checkout', () => 
   it('names the module that is missing, and bundles once the package is complete', async () => {
     const checkout = createCheckout()
     writeFileSync(join(checkout, 'apps/pipeline/src/word.ts'), "export { word } from 'lost-package'\n")
-    const make = () => rebuildStaleBundles(checkout, join(checkout, 'built'))
-    await expect(make()).rejects.toEqual(
+    const rebuild = () => rebuildStaleBundles(checkout, join(checkout, 'built'))
+    await expect(rebuild()).rejects.toEqual(
       new UserError('node_modules is incomplete: "lost-package" was not found. Run "npm ci" and start again.'),
     )
     const found = join(checkout, 'node_modules/lost-package')
     mkdirSync(found, { recursive: true })
     writeFileSync(join(found, 'index.js'), "export { word } from './part.js'\n")
-    await expect(make()).rejects.toThrow('node_modules is incomplete: "./part.js" was not found.')
+    await expect(rebuild()).rejects.toThrow('node_modules is incomplete: "./part.js" was not found.')
     writeFileSync(join(found, 'part.js'), "export const word = 'found'\n")
-    await make()
+    await rebuild()
     expect(runProgram(checkout)).toContain('found')
   })
 

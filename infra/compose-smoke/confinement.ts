@@ -52,7 +52,7 @@ const assertOrdinaryRole = async (stack: Stack, database: string): Promise<void>
   const sql = `SELECT rolsuper, rolbypassrls, rolreplication, datdba = pg_roles.oid,
       coalesce((SELECT bool_or(grantee = 0 AND privilege_type = 'CONNECT') FROM aclexplode(datacl)), true)
     FROM pg_roles JOIN pg_database ON datname = rolname WHERE rolname = '${role}'`
-  const answer = await stack.execute(
+  const output = await stack.execute(
     database,
     'psql',
     '--username=postgres',
@@ -61,5 +61,5 @@ const assertOrdinaryRole = async (stack: Stack, database: string): Promise<void>
     '--command',
     sql,
   )
-  strictEqual(answer.trim(), 'f|f|f|t|f', `the role ${role}`)
+  strictEqual(output.trim(), 'f|f|f|t|f', `the role ${role}`)
 }

@@ -21,8 +21,8 @@ export const waitUntilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
       if (health !== 'healthy') return `${service} is ${health}`
     }
     for (const service of services) {
-      const answer = await stack.execute(service, 'node', 'infra/images/health-check.ts').then(() => undefined, String)
-      if (answer !== undefined) return `${service} is not ready: ${answer}`
+      const failure = await stack.execute(service, 'node', 'infra/images/health-check.ts').then(() => undefined, String)
+      if (failure !== undefined) return `${service} is not ready: ${failure}`
     }
     return undefined
   }, seconds)

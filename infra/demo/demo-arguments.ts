@@ -28,8 +28,8 @@ SLUICE_ADMIN_USERNAME, SLUICE_ADMIN_PASSWORD    the user who signs in; default: 
 const maxRows = 100_000_000
 
 /** Parses the arguments of the command. Throws `UsageError`. */
-export function parseDemoArguments(given: string[]): DemoArguments {
-  const { values, positionals } = parseOptions(given)
+export function parseDemoArguments(args: string[]): DemoArguments {
+  const { values, positionals } = parseOptions(args)
   if (positionals.length > 1)
     throw new UsageError(`The demo loads one file, not ${positionals.length}: ${positionals.join(', ')}.`)
   const [file] = positionals

@@ -32,9 +32,9 @@ const isTerminal = process.stdin.isTTY && stdout.isTTY
 const colors = pc.createColors(stdout.isTTY && pc.isColorSupported)
 const view = createProgressView(stdout)
 
-async function demo(given: DemoArguments): Promise<void> {
+async function demo(options: DemoArguments): Promise<void> {
   const { signal } = interrupted
-  if (given.file !== undefined) await inspectUploadFile(given.file, given.file)
+  if (options.file !== undefined) await inspectUploadFile(options.file, options.file)
   const installation = await findInstallation(process.env, state)
   const { identityUrl, pipelineUrl, username } = installation
   const password = installation.password ?? (await passwordFromTerminal(installation, signal))
@@ -44,12 +44,12 @@ async function demo(given: DemoArguments): Promise<void> {
   await using _session = { [Symbol.asyncDispose]: () => session.signOut().catch(() => {}) }
   view.printLine(`  Signed in at ${identityUrl} as ${colors.bold(username)}`)
 
-  await using file = given.file === undefined ? await createDataFile(given.rows, signal) : undefined
+  await using file = options.file === undefined ? await createDataFile(options.rows, signal) : undefined
   const loaded = await loadCsv({
     pipelineUrl,
     token: session.token,
-    file: file?.path ?? given.file ?? '',
-    name: given.name ?? (file && 'Health facility reports'),
+    file: file?.path ?? options.file ?? '',
+    name: options.name ?? (file && 'Health facility reports'),
     watch: watchLoad(view),
     signal,
   }).catch((error: unknown) => {
@@ -120,9 +120,9 @@ function reportError(error: unknown, view: ProgressView): void {
 }
 
 try {
-  const given = parseDemoArguments(process.argv.slice(2))
-  if (given.help) console.log(usage)
-  else await demo(given)
+  const options = parseDemoArguments(process.argv.slice(2))
+  if (options.help) console.log(usage)
+  else await demo(options)
 } catch (error) {
   reportError(error, view)
 }

@@ -50,9 +50,9 @@ it('findInstallation prefers environment variables to the stored addresses and p
 it('findInstallation omits the stored password for another address or another user name', async () => {
   await keep('local.json', local)
   await keep('secrets.json', secrets)
-  const elsewhere = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
-  const another = await findInstallation({ SLUICE_ADMIN_USERNAME: 'bo' }, state)
-  expect([elsewhere.password, another.password]).toEqual([undefined, undefined])
+  const otherAddress = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
+  const otherUser = await findInstallation({ SLUICE_ADMIN_USERNAME: 'bo' }, state)
+  expect([otherAddress.password, otherUser.password]).toEqual([undefined, undefined])
 })
 
 it('findInstallation uses the default ports if local.json is invalid, and refuses an invalid URL', async () => {

@@ -35,8 +35,8 @@ export async function findInstallation(environment: NodeJS.ProcessEnv, state: st
   const username = environment['SLUICE_ADMIN_USERNAME'] || local.admin?.username || storedAdmin?.username || 'admin'
   const found = { identityUrl, pipelineUrl, username }
 
-  const given = environment['SLUICE_ADMIN_PASSWORD']
-  if (given) return { ...found, password: given, passwordFrom: 'SLUICE_ADMIN_PASSWORD' }
+  const password = environment['SLUICE_ADMIN_PASSWORD']
+  if (password) return { ...found, password, passwordFrom: 'SLUICE_ADMIN_PASSWORD' }
   const isLocalAddress = identityUrl === (local.identityUrl ?? 'http://localhost:3001')
   if (isLocalAddress && storedAdmin?.password && storedAdmin.username === username)
     return { ...found, password: storedAdmin.password, passwordFrom: 'secrets.json' }
@@ -53,9 +53,9 @@ async function readJsonFile<T>(folder: string, name: string): Promise<T | undefi
 }
 
 function parseAddress(name: string, environment: NodeJS.ProcessEnv): string | undefined {
-  const given = environment[name]
-  if (!given) return undefined
-  if (!/^https?:\/\//.test(given) || !URL.canParse(given))
-    throw new UsageError(`${name} must be an address such as http://localhost:3001, not "${given}".`)
-  return given.replace(/\/+$/, '')
+  const address = environment[name]
+  if (!address) return undefined
+  if (!/^https?:\/\//.test(address) || !URL.canParse(address))
+    throw new UsageError(`${name} must be an address such as http://localhost:3001, not "${address}".`)
+  return address.replace(/\/+$/, '')
 }

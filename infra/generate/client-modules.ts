@@ -104,9 +104,9 @@ class TypePrinter {
     const base = `${title}Fields`
     this.#declarations.set(base, `export interface ${base} {\n${shared.join('\n')}\n}`)
     for (const [index, variant] of variants.entries()) {
-      const own = lines[index]!.filter((line) => !shared.includes(line))
+      const ownFields = lines[index]!.filter((line) => !shared.includes(line))
       const name = variant.title!
-      this.#declarations.set(name, `export interface ${name} extends ${base} {\n${own.join('\n')}\n}`)
+      this.#declarations.set(name, `export interface ${name} extends ${base} {\n${ownFields.join('\n')}\n}`)
     }
     return `export type ${title} =\n${variants.map((variant) => `  | ${variant.title}`).join('\n')}`
   }

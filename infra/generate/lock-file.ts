@@ -38,15 +38,15 @@ const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390
 
 /** Reads the platform of a build from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
 const parsePlatform = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
-  const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
-  const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))
+  const nameParts = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
+  const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => nameParts.find((part) => known.includes(part)))
   if (!os || !cpu)
     throw new Error(
       `The name of the optional package ${name} contains no platform; add the package to package-lock.json by hand.`,
     )
-  const libc = words.some((word) => word.startsWith('musl'))
+  const libc = nameParts.some((part) => part.startsWith('musl'))
     ? 'musl'
-    : words.some((word) => word.startsWith('gnu'))
+    : nameParts.some((part) => part.startsWith('gnu'))
       ? 'glibc'
       : undefined
   return { os: [os], cpu: [cpu], libc: libc && os === 'linux' ? [libc] : undefined }

@@ -143,8 +143,8 @@ function formatMatrix({ title, signatures }: (typeof services)[number]): string 
   const short = (role: Role) => role.replace('ROLE_', '').replaceAll('_', ' ').toLowerCase()
   const rows = signatures.map(({ id, method, path, guard, inPerson }) => {
     const cells = columns.map((role) => (permits(guard, role) ? '●' : ''))
-    const others = typeof guard === 'string' ? guardLabels[guard] : inPerson ? 'in person' : ''
-    return `| \`${id}\` | ${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')} | ${others} | ${Array.isArray(guard) ? '●' : ''} | ${cells.join(' | ')} |`
+    const otherConditions = typeof guard === 'string' ? guardLabels[guard] : inPerson ? 'in person' : ''
+    return `| \`${id}\` | ${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')} | ${otherConditions} | ${Array.isArray(guard) ? '●' : ''} | ${cells.join(' | ')} |`
   })
   const heads = ['Operation', 'Method and path', 'Besides roles', 'super admin', ...columns.map(short)]
   return [`## ${title}`, '', `| ${heads.join(' | ')} |`, `|${'---|'.repeat(heads.length)}`, ...rows].join('\n')

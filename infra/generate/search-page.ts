@@ -123,8 +123,8 @@ function formatFilteredLists(
 ): string {
   const rows = signatures.filter(hasFilters).map(({ path, query }) => {
     const alsoByPost = signatures.some((one) => one.method === 'post' && one.path === `${path}/search`)
-    const most = readFields(query)['pageSize']?.maximum ?? ''
-    return `| ${formatPath(path)} | ${alsoByPost ? 'yes' : ''} | ${most.toLocaleString('en')} | ${formatProperties(properties[path]!)} |`
+    const maxPageSize = readFields(query)['pageSize']?.maximum ?? ''
+    return `| ${formatPath(path)} | ${alsoByPost ? 'yes' : ''} | ${maxPageSize.toLocaleString('en')} | ${formatProperties(properties[path]!)} |`
   })
   const heads = ['List', 'Also `POST …/search`', 'Rows per page, at most', 'Properties']
   return [`| ${heads.join(' | ')} |`, '|---|---|---:|---|', ...rows].join('\n')
@@ -142,10 +142,10 @@ function formatProperties(properties: Properties): string {
 
 function formatProperty(name: string, property: Property): string {
   const ordered = property.type !== 'strings' && !property.some
-  const words =
+  const enumValues =
     property.type === 'enum' && property.values.length <= maxListedValues ? ` (${property.values.join(', ')})` : ''
   const roles = property.onlyFor ? ` with ${property.onlyFor.join(' or ')}` : ''
-  return `${ordered ? name : `*${name}*`}${words}${roles}`
+  return `${ordered ? name : `*${name}*`}${enumValues}${roles}`
 }
 
 /** Returns a table of the lists that have pages and no filters. */
@@ -156,8 +156,8 @@ function formatUnfilteredLists(signatures: readonly OperationSignature[]): strin
     )
     .map(({ path, summary, query }) => {
       const { pageSize, page } = readFields(query)
-      const most = [pageSize?.maximum, page?.maximum].map((maximum) => maximum?.toLocaleString('en') ?? '')
-      return `| ${formatPath(path)} | ${summary} | ${most.join(' | ')} |`
+      const limits = [pageSize?.maximum, page?.maximum].map((maximum) => maximum?.toLocaleString('en') ?? '')
+      return `| ${formatPath(path)} | ${summary} | ${limits.join(' | ')} |`
     })
   if (rows.length === 0) return ''
   return [

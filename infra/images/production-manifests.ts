@@ -9,7 +9,7 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const [checkout, target, ...kept] = process.argv.slice(2)
+const [checkout, target, ...rootDependencies] = process.argv.slice(2)
 if (checkout === undefined || target === undefined)
   throw new Error('Usage: node production-manifests.ts <checkout> <target> [dependency of the root]...')
 
@@ -26,6 +26,6 @@ for (const path of globSync(['package.json', 'apps/*/package.json', 'packages/*/
   delete manifest.scripts
   delete manifest.devDependencies
   if (path === 'package.json')
-    manifest.dependencies = Object.fromEntries(kept.map((name) => [name, manifest.dependencies[name]]))
+    manifest.dependencies = Object.fromEntries(rootDependencies.map((name) => [name, manifest.dependencies[name]]))
   write(path, `${JSON.stringify(manifest, null, 2)}\n`)
 }

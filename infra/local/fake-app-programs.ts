@@ -21,15 +21,15 @@ const migrate = (database: string): string => `
 import pg from ${JSON.stringify(import.meta.resolve('pg'))}
 const client = new pg.Client({ connectionString: process.env.${database} })
 await client.connect()
-await client.query('create table if not exists seen (at timestamptz default now())')
-await client.query('insert into seen default values')
+await client.query('create table if not exists migrations (at timestamptz default now())')
+await client.query('insert into migrations default values')
 await client.end()
 `
 const admin = `
 import pg from ${JSON.stringify(import.meta.resolve('pg'))}
 const client = new pg.Client({ connectionString: process.env.IDENTITY_DATABASE_URL })
 await client.connect()
-const { rows } = await client.query('select count(*)::int as starts from seen')
+const { rows } = await client.query('select count(*)::int as starts from migrations')
 await client.end()
 console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !process.env.SLUICE_ADMIN_PASSWORD && { password: 'made up here' }) }))
 `

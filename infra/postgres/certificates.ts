@@ -34,8 +34,11 @@ export const certificateFiles = {
 export const ensureCertificates = (folder: string, hosts: readonly string[]): Identity => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const { authority: file, authorityKey, server, serverKey } = certificateFiles
-  const kept = readIdentity(folder, file, authorityKey)
-  const authority = kept && canSign(kept, hosts) ? kept : save(folder, file, authorityKey, makeAuthority(hosts))
+  const storedAuthority = readIdentity(folder, file, authorityKey)
+  const authority =
+    storedAuthority && canSign(storedAuthority, hosts)
+      ? storedAuthority
+      : save(folder, file, authorityKey, makeAuthority(hosts))
   const current = readIdentity(folder, server, serverKey)
   if (current && isCurrent(current, authority, hosts)) return current
   return save(folder, server, serverKey, makeServerIdentity(authority, hosts))

@@ -32,7 +32,7 @@ try {
   const after = await startCheckout(root, settings)
   try {
     printStep('started this checkout with the same data')
-    for await (const kept of assertSeedKept(after, server, seeded)) printStep(kept)
+    for await (const result of assertSeedKept(after, server, seeded)) printStep(result)
   } finally {
     await after.stop()
   }

@@ -5,7 +5,7 @@ import type { FilledService } from '../filled-service.ts'
 
 /** A row of the table. */
 export interface Row {
-  what: string
+  label: string
   figures: Figures
   /** The workload of the comparison. */
   against?: { name: string; figures: Figures }

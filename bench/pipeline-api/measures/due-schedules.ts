@@ -36,8 +36,8 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
       disturbed = await measureDueRuns(db, disturbedSchedules)
       kills = workers.kills()
     }
-    const row = (what: string, { half, all, lost, duplicated }: Outcome) => [
-      what,
+    const row = (label: string, { half, all, lost, duplicated }: Outcome) => [
+      label,
       half,
       all,
       String(lost),
@@ -47,7 +47,7 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
     const whileKilled = `workers killed at random, ${kills} times (seed ${seed})`
     yield {
       title: `${scheduleCount.toLocaleString('en')} schedules that are due at once, on two workers`,
-      head: ['what', 'half of the runs, s', 'all, s', 'lost', 'twice'],
+      head: ['measure', 'half of the runs, s', 'all, s', 'lost', 'twice'],
       rows: [row('undisturbed', undisturbed), row(whileKilled, disturbed)],
       targets: [
         target('all runs exist, undisturbed', undisturbed.all, targetSeconds, 's'),

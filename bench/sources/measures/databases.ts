@@ -20,7 +20,7 @@ export async function postgres(context: BenchContext, { source, expected }: Refe
     settings,
   })
   const raw = rawCommand(copyOut, await binaryCopyBytes(source), { SOURCE: source })
-  return compare(context, { type: 'SQL_DATABASE_D', what: 'PostgreSQL, a query', raw, sluice, expected })
+  return compare(context, { type: 'SQL_DATABASE_D', label: 'PostgreSQL, a query', raw, sluice, expected })
 }
 
 /** The columns that have the same text in both databases. */
@@ -46,7 +46,7 @@ export async function mariadb(context: BenchContext, { source, file }: Reference
   const expected = await readContent({ database: source, table: 'source', values: commonColumns })
   return await compare(context, {
     type,
-    what: 'MariaDB, a query',
+    label: 'MariaDB, a query',
     raw: rawCommand(command, file.size),
     sluice,
     expected,

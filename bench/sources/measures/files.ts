@@ -11,7 +11,7 @@ export async function csv(context: BenchContext, { file, expected }: Reference):
   const sluice = await createSluiceLoader(context.installation, { name: 'source_csv', type: 'CSV_UPLOAD', file })
   return compare(context, {
     type: 'CSV_UPLOAD',
-    what: 'CSV',
+    label: 'CSV',
     raw: fromDisk(file.path, file.size),
     sluice,
     expected,
@@ -26,6 +26,6 @@ export async function parquet(context: BenchContext, { file, expected }: Referen
     type: 'PARQUET_UPLOAD',
     file: { path, size },
   })
-  const what = 'Parquet, snappy'
-  return compare(context, { type: 'PARQUET_UPLOAD', what, raw: fromDisk(path, size), sluice, expected })
+  const label = 'Parquet, snappy'
+  return compare(context, { type: 'PARQUET_UPLOAD', label, raw: fromDisk(path, size), sluice, expected })
 }

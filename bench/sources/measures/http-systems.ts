@@ -33,7 +33,7 @@ export async function system(context: BenchContext, name: string): Promise<Sourc
   const expected = await readContent({ database: context.peers, table: people, values: 't.name' })
   return await compare(context, {
     type: fixture.type,
-    what: fixture.system,
+    label: fixture.system,
     raw: rawDownload(file, 1),
     sluice,
     expected,

@@ -20,7 +20,7 @@ export interface BenchContext extends Omit<LoadParts, 'sizes'> {
 /** The time of Sluice and of the raw download for one source. */
 export interface SourceResult {
   type: string
-  what: string
+  label: string
   rows: number
   bytes: number
   raw: Figures
@@ -32,7 +32,7 @@ export interface SourceResult {
 
 interface Comparison {
   type: string
-  what: string
+  label: string
   raw: RawTransfer
   sluice: Loader
   expected: TableContent
@@ -41,12 +41,12 @@ interface Comparison {
 /** Runs the raw download and Sluice in interleaved rounds, and compares the loaded rows with the expected ones. */
 export async function compare(
   context: BenchContext,
-  { type, what, raw, sluice, expected }: Comparison,
+  { type, label, raw, sluice, expected }: Comparison,
 ): Promise<SourceResult> {
   const measured = measureWorker(context.installation, sluice)
   const [first, second] = await runInterleaved([raw, measured], context.rounds, context.peers, expected)
   const [rows, workerMs] = [Number(expected.rows), median(measured.workerMs)]
-  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs, targets: [] }
+  return { type, label, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs, targets: [] }
 }
 
 /**

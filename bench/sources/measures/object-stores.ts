@@ -39,7 +39,7 @@ async function oneObject(context: BenchContext, { kind, store }: RunningStore, {
     settings: objectSettings(store, largeKey),
   })
   const raw = rawDownload(await writeSignedRequests(context, store, name, [largeKey]), 1)
-  return compare(context, { type: kind.type, what: `${kind.name}, one object of CSV`, raw, sluice, expected })
+  return compare(context, { type: kind.type, label: `${kind.name}, one object of CSV`, raw, sluice, expected })
 }
 
 /** Compares a folder of one large object with an upload of the same file, its transfer to the API included. */
@@ -57,8 +57,8 @@ async function folderOfOneObject(
     values: rowExpression(tableKinds.wide),
   })
   const { upload, processorMs } = createUpload(context, `${name}_upload`, file)
-  const what = `${kind.name}, a folder of one large object, against an upload`
-  const result = await compare(context, { type: kind.type, what, raw: upload, sluice, expected })
+  const label = `${kind.name}, a folder of one large object, against an upload`
+  const result = await compare(context, { type: kind.type, label, raw: upload, sluice, expected })
   const uploadMs = median(processorMs)
   const targets: Target[] = [
     { text: 'time', value: result.sluice.milliseconds / result.raw.milliseconds, limit: 1.3, unit: '×' },
@@ -115,8 +115,8 @@ async function folder(context: BenchContext, { kind, store }: RunningStore): Pro
   const settings = objectSettings(store, 'parts/')
   const sluice = await createSluiceLoader(context.installation, { name, type: kind.type, settings, values })
   const raw = rawDownload(await writeSignedRequests(context, store, name, keys), concurrency)
-  const what = `${kind.name}, ${keys.length} objects of CSV`
-  const result = await compare(context, { type: kind.type, what, raw, sluice, expected })
+  const label = `${kind.name}, ${keys.length} objects of CSV`
+  const result = await compare(context, { type: kind.type, label, raw, sluice, expected })
   const targets: Target[] = [
     { text: 'processor time of the worker', value: result.workerMs / 1000, limit: 1.5, unit: 's' },
     { text: `time / ${raw.name}`, value: result.sluice.milliseconds / result.raw.milliseconds, limit: 2, unit: '×' },

@@ -42,8 +42,10 @@ export function folderGraph(graph: Graph): Graph {
   const isInside = (one: string, other: string) => `${one}/`.startsWith(`${other}/`)
   for (const [file, targets] of graph) {
     const folder = dirname(file)
-    const others = [...targets].map(dirname).filter((other) => !isInside(other, folder) && !isInside(folder, other))
-    folders.set(folder, new Set([...(folders.get(folder) ?? []), ...others]))
+    const targetFolders = [...targets]
+      .map(dirname)
+      .filter((other) => !isInside(other, folder) && !isInside(folder, other))
+    folders.set(folder, new Set([...(folders.get(folder) ?? []), ...targetFolders]))
   }
   return folders
 }

@@ -72,7 +72,7 @@ const createCertificates = (root: string, address: string): void => {
 const createSecrets = (root: string): string[] => {
   for (const [reader, group] of Object.entries(readers)) assertFolder(root, reader, OWNER, group)
   const known = readGeneratedNames(root)
-  const made = secrets
+  const created = secrets
     .filter((secret) => ensureSecret(root, secret, known.has(secret.name)) > 0)
     .map(({ name }) => name)
   const address = process.env['WAREHOUSE_PUBLIC_ADDRESS']?.trim()
@@ -81,12 +81,12 @@ const createSecrets = (root: string): string[] => {
     root,
     secrets.map(({ name }) => name),
   )
-  return made
+  return created
 }
 
 try {
-  const made = createSecrets(process.argv[2] ?? '/secrets')
-  console.log(made.length === 0 ? 'All secrets exist.' : `Created: ${made.join(', ')}.`)
+  const created = createSecrets(process.argv[2] ?? '/secrets')
+  console.log(created.length === 0 ? 'All secrets exist.' : `Created: ${created.join(', ')}.`)
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
