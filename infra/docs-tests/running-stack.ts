@@ -28,7 +28,8 @@ export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningS
   const folder = await mkdtemp(join(tmpdir(), 'sluice-tour-'))
   const state = join(folder, 'state')
   const password = 'Only for the tour, and $o it is long'
-  const identity = await freePort(14_100)
+  // Test files that run in parallel start at different ports, so that they do not choose the same one.
+  const identity = await freePort(14_100 + (process.pid % 100) * 10)
   const pipeline = await freePort(identity + 1)
   const env: NodeJS.ProcessEnv = {
     ...process.env,
