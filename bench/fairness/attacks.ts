@@ -1,13 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { csvOf } from './victim.ts'
-import { json, makePipeline, makeView, type Organisation } from './organisation.ts'
+import { generateCsv } from './victim.ts'
+import { json, createPipeline, createView, type Organisation } from './bench-organisation.ts'
 
 /** Number of responses that A received, by HTTP status. 0 counts requests without a response. */
 export type Statuses = Map<number, number>
 
 export interface Attack {
-  what: string
+  /** The description in the output. */
+  description: string
   /** Whether A requests more than its share, so that the service must refuse some requests. */
   expectsRefusals: boolean
   /** Returns the attack, which runs until the signal aborts. */
@@ -56,20 +57,20 @@ async function repeatRuns(
 
 export const attacks: Record<string, Attack> = {
   pages: {
-    what: '70 pages at once of a view that sleeps',
+    description: '70 pages at once of a view that sleeps',
     expectsRefusals: true,
     async prepare(attacker) {
-      const view = await makeView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
+      const view = await createView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
       return (signal, statuses) =>
         flood(70, signal, statuses, async () => (await attacker.call('GET', `/views/${view}/data`, { signal })).status)
     },
   },
   'anonymous-pages': {
-    what: '75 pages at once of an open view that sleeps, without sign-in',
+    description: '75 pages at once of an open view that sleeps, without sign-in',
     expectsRefusals: true,
     async prepare(attacker, url) {
       const anonymousAccess = { metadata: true, data: true }
-      const view = await makeView(attacker, 'select 1 as id, pg_sleep(2)::text as slept', { anonymousAccess })
+      const view = await createView(attacker, 'select 1 as id, pg_sleep(2)::text as slept', { anonymousAccess })
       let page = 0
       return (signal, statuses) =>
         flood(75, signal, statuses, () =>
@@ -78,7 +79,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   bodies: {
-    what: 'compressed bodies at addresses that do not exist, without sign-in',
+    description: 'compressed bodies at addresses that do not exist, without sign-in',
     expectsRefusals: false,
     async prepare(_attacker, url) {
       const body = gzipSync(`[${'{},'.repeat(349_000)}{}]`)
@@ -88,7 +89,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   views: {
-    what: '20 saves at once of views that sleep',
+    description: '20 saves at once of views that sleep',
     expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select 1 as id, pg_sleep(40)::text as slept'
@@ -105,7 +106,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   previews: {
-    what: '40 previews at once of a query that never ends',
+    description: '40 previews at once of a query that never ends',
     expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
@@ -117,7 +118,7 @@ export const attacks: Record<string, Attack> = {
     },
   },
   queries: {
-    what: '40 queries at once that sort without end',
+    description: '40 queries at once that sort without end',
     expectsRefusals: true,
     async prepare(attacker) {
       const sql = 'select * from generate_series(1, 1000000000) n order by n desc'
@@ -131,10 +132,10 @@ export const attacks: Record<string, Attack> = {
     },
   },
   exports: {
-    what: '40 exports at once of 200 MB',
+    description: '40 exports at once of 200 MB',
     expectsRefusals: true,
     async prepare(attacker) {
-      const view = await makeView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
+      const view = await createView(attacker, `select n, repeat('x', 100) as text from generate_series(1, 2000000) n`)
       return (signal, statuses) =>
         flood(40, signal, statuses, async () => {
           const path = `/views/${view}/data?format=csv`
@@ -143,40 +144,41 @@ export const attacks: Record<string, Attack> = {
     },
   },
   worker: {
-    what: '12 runs whose transformation sleeps',
+    description: '12 runs whose transformation sleeps',
     expectsRefusals: false,
     async prepare(attacker) {
       const pipelines: string[] = []
-      for (let at = 0; at < 12; at += 1) pipelines.push(await makePipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
+      for (let at = 0; at < 12; at += 1)
+        pipelines.push(await createPipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   loads: {
-    what: '8 loads of 100 MB, again and again',
+    description: '8 loads of 100 MB, again and again',
     expectsRefusals: false,
     async prepare(attacker) {
-      const content = csvOf(100_000_000)
+      const content = generateCsv(100_000_000)
       const pipelines: string[] = []
-      for (let at = 0; at < 8; at += 1) pipelines.push(await makePipeline(attacker, content))
+      for (let at = 0; at < 8; at += 1) pipelines.push(await createPipeline(attacker, content))
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   locks: {
-    what: 'a transformation that makes tables without end',
+    description: 'a transformation that makes tables without end',
     expectsRefusals: false,
     async prepare(attacker) {
       const statement = `do $x$ declare i int := 0; begin loop i := i + 1;
         begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`
-      const pipelines = [await makePipeline(attacker, 'a\n1\n', [statement])]
+      const pipelines = [await createPipeline(attacker, 'a\n1\n', [statement])]
       return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   uploads: {
-    what: '60 uploads of 20 MB at once to one pipeline',
+    description: '60 uploads of 20 MB at once to one pipeline',
     expectsRefusals: true,
     async prepare(attacker) {
-      const content = csvOf(20_000_000)
-      const pipeline = await makePipeline(attacker, 'a\n1\n')
+      const content = generateCsv(20_000_000)
+      const pipeline = await createPipeline(attacker, 'a\n1\n')
       const headers = { 'content-type': 'text/csv' }
       return (signal, statuses) =>
         flood(60, signal, statuses, async () => {

@@ -6,22 +6,22 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
 import { attacks, type Statuses } from './attacks.ts'
-import { dataOutAttacks } from './data-out.ts'
-import { makeOrganisation } from './organisation.ts'
+import { downloadAttacks } from './download-attacks.ts'
+import { createOrganisation } from './bench-organisation.ts'
 import { readerAttacks } from './reader-attacks.ts'
-import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
+import { createVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
 /**
  * `npm run bench:fairness [-- options]`: measures organisation B while organisation A exhausts a resource. See
  * README.md.
  */
 
-const allAttacks = { ...attacks, ...dataOutAttacks, ...readerAttacks }
+const allAttacks = { ...attacks, ...downloadAttacks, ...readerAttacks }
 
 const { values: options } = parseArgs({
   options: {
@@ -86,28 +86,30 @@ function tableRow(
 
 const attackerScript = join(import.meta.dirname, 'attacker.ts')
 
-/** In production, clients run on other machines. Here they only use processor time that the installation leaves idle. */
+/**
+ * In production, clients run on other machines. Here they only use processor time that the installation leaves idle.
+ */
 const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
-async function bench(): Promise<void> {
-  await using cleaned = new AsyncDisposableStack()
-  const installation = cleaned.use(await step('Sluice is up', startInstallation))
-  const attacker = cleaned.use(await makeOrganisation(installation))
-  const organisation = cleaned.use(await makeOrganisation(installation))
-  const victim = await step('B has its data', () => makeVictim(organisation))
+async function runBench(): Promise<void> {
+  await using resources = new AsyncDisposableStack()
+  const installation = resources.use(await runStep('Sluice is ready', startInstallation))
+  const attacker = resources.use(await createOrganisation(installation))
+  const organisation = resources.use(await createOrganisation(installation))
+  const victim = await runStep('create the data of B', () => createVictim(organisation))
   const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
 
   const measure = async () =>
     mergeMeasurements(await repeat(rounds, () => measureVictim(organisation, victim, seconds)))
-  const idle = await step('B alone', measure)
+  const idle = await runStep('measure B without attack', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
-    const { what, expectsRefusals } = allAttacks[name]!
+    const { description, expectsRefusals } = allAttacks[name]!
     const clients = fork(attackerScript, [name, JSON.stringify(attacker.login)], withLowestPriority)
-    cleaned.defer(() => void clients.kill())
+    resources.defer(() => void clients.kill())
     await once(clients, 'message')
     await sleep(2_000)
-    const disturbed = await step(what, measure)
+    const disturbed = await runStep(description, measure)
     clients.send('end')
     const [counts] = (await once(clients, 'message')) as [[number, number][]]
     const statuses: Statuses = new Map(counts)
@@ -116,8 +118,8 @@ async function bench(): Promise<void> {
     await sleep(5_000)
   }
   const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-  const alone = `Alone: p95 ${Math.round(quantile(idle.latencies, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.loadRates, 0.5) / 1e6)} MB/s.`
-  const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${alone}\n\n${table}\n`
+  const baseline = `Without attack: p95 ${Math.round(quantile(idle.latencies, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.loadRates, 0.5) / 1e6)} MB/s.`
+  const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${baseline}\n\n${table}\n`
   console.log(report)
   if (!options.write) return
   await writeFile(join(root, 'bench/results/fairness.md'), report)
@@ -129,4 +131,4 @@ async function repeat<T>(times: number, one: () => Promise<T>): Promise<T[]> {
   return all
 }
 
-await bench().catch(refuse)
+await runBench().catch(reportFailure)

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Attack, Statuses } from './attacks.ts'
-import { json, makePipeline, type Organisation } from './organisation.ts'
+import { json, createPipeline, type Organisation } from './bench-organisation.ts'
 
 /** Outcomes of statements, in place of HTTP statuses: refused or ended sessions count as 503. */
 const count = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
 /** Returns the connection strings of as many readers as an organisation can have. */
 async function makeReaders(attacker: Organisation): Promise<string[]> {
-  await makePipeline(attacker, 'a\n1\n')
+  await createPipeline(attacker, 'a\n1\n')
   const { body: earlier } = await attacker.call('GET', '/warehouse-readers?paging=false')
   for (const { id } of earlier.results ?? earlier) await attacker.call('DELETE', `/warehouse-readers/${id}`)
   const strings: string[] = []
@@ -57,14 +57,14 @@ const sessionsThat =
 
 export const readerAttacks: Record<string, Attack> = {
   'reader-sorts': {
-    what: '20 readers with 10 sessions each, which sort',
+    description: '20 readers with 10 sessions each, which sort',
     expectsRefusals: true,
     prepare: sessionsThat(
       `set work_mem = '16MB'; select max(n) from (select n from generate_series(1, 3000000) n order by n desc) s`,
     ),
   },
   'reader-notifications': {
-    what: '20 readers with 10 sessions each, which listen in a transaction and notify',
+    description: '20 readers with 10 sessions each, which listen in a transaction and notify',
     expectsRefusals: true,
     prepare: sessionsThat(`listen x; begin; do $$ begin for i in 1..2000 loop
       execute format('notify x, %L', i || repeat('x', 7000)); end loop; end $$; commit; begin; select pg_sleep(2)`),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { json, makePipeline, type Organisation } from './organisation.ts'
+import { json, createPipeline, type Organisation } from './bench-organisation.ts'
 
 /** Measurements of organisation B: times in milliseconds, rates in bytes per second. */
 export interface VictimMeasurements {
@@ -19,7 +19,7 @@ export interface Victim {
 
 const largeBytes = 20_000_000
 
-export function csvOf(bytes: number): Buffer {
+export function generateCsv(bytes: number): Buffer {
   const lines = ['id,name,amount,day']
   for (let size = 0, id = 1; size < bytes; id += 1) {
     lines.push(`${id},Facility ${id % 1000},${(id * 37) % 100_000}.25,2026-0${(id % 9) + 1}-1${id % 9}`)
@@ -28,9 +28,9 @@ export function csvOf(bytes: number): Buffer {
   return Buffer.from(`${lines.join('\n')}\n`)
 }
 
-export async function makeVictim(organisation: Organisation): Promise<Victim> {
-  const small = await makePipeline(organisation, 'a\n1\n')
-  const large = await makePipeline(organisation, csvOf(largeBytes))
+export async function createVictim(organisation: Organisation): Promise<Victim> {
+  const small = await createPipeline(organisation, 'a\n1\n')
+  const large = await createPipeline(organisation, generateCsv(largeBytes))
   await runPipeline(organisation, small)
   await runPipeline(organisation, large)
   return { small, large }

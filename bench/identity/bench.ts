@@ -6,15 +6,15 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
-import { refuse } from '../../infra/user-error.ts'
-import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
+import { reportFailure } from '../../infra/user-error.ts'
+import { startTemporaryPostgres } from '../../infra/test/temporary-postgres.ts'
 import { startGenerator } from './load/start-generator.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
 import { programs } from '../bundled-programs.ts'
-import { startHandlers, startProvider } from './programs.ts'
+import { startHandlers, startProvider } from './start-programs.ts'
 import { createDatabase, startFilledService } from './filled-service.ts'
 
 /** `npm run bench:identity [-- options]`: measures the identity service against bare implementations. See README.md. */
@@ -37,12 +37,12 @@ const { values: options } = parseArgs({
 
 const measures = { session, refresh, clientCredentials, login, createUser, sessionAmongClients, searchUsers }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'))
-  await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  await using resources = new AsyncDisposableStack()
+  resources.defer(() => rm(folder, { recursive: true, force: true }))
   await programs.ready()
-  const cluster = cleaned.use(await throwAwayPostgres())
+  const cluster = resources.use(await startTemporaryPostgres())
   const selected = options.only?.split(',')
   const isSelected = (...names: string[]) => !selected || selected.some((name) => names.includes(name))
 
@@ -52,23 +52,23 @@ async function bench(): Promise<void> {
     .map(Number)
     .slice(0, isSelected('searchUsers') ? undefined : 1))
     sizes.push(
-      await step(`${users.toLocaleString('en')} users`, async () =>
-        cleaned.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
+      await runStep(`${users.toLocaleString('en')} users`, async () =>
+        resources.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
       ),
     )
   const small = sizes[0]!
   const size = { clients: isSelected('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
-  const manyClients = await step(`${size.clients.toLocaleString('en')} clients`, async () =>
-    cleaned.use(await startFilledService(cluster, folder, size)),
+  const manyClients = await runStep(`${size.clients.toLocaleString('en')} clients`, async () =>
+    resources.use(await startFilledService(cluster, folder, size)),
   )
-  const handlers = cleaned.use(await startHandlers(folder, small.database))
-  const provider = cleaned.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
+  const handlers = resources.use(await startHandlers(folder, small.database))
+  const provider = resources.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
   const argon2 = fork(join(import.meta.dirname, 'baseline/argon2.ts'))
-  cleaned.defer(() => void argon2.kill())
+  resources.defer(() => void argon2.kill())
   await once(argon2, 'message')
 
   const context = {
-    generator: cleaned.use(startGenerator()),
+    generator: resources.use(startGenerator()),
     rounds: { rounds: Number(options.rounds), seconds: Number(options.seconds) },
     small,
     sizes,
@@ -84,23 +84,23 @@ async function bench(): Promise<void> {
   const rows: Row[] = []
   for (const [name, measure] of Object.entries(measures))
     if (isSelected(name)) {
-      const measured = await step(name, () => measure(context))
+      const measured = await runStep(name, () => measure(context))
       for (const row of measured) console.log(`            ${rowSummary(row)}`)
       rows.push(...measured)
     }
 
   const text = table(rows, context.rounds)
   console.log(`\n${text}`)
-  if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# How fast it is\n\n${text}`)
+  if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# Identity performance\n\n${text}`)
 }
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))
 
-const head = ['what', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
+const head = ['measure', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
 
-const cells = ({ what, figures, against, target }: Row): string[] => [
-  what,
+const cells = ({ label, figures, against, target }: Row): string[] => [
+  label,
   count(figures.rate),
   milliseconds(figures.p50),
   milliseconds(figures.p95),
@@ -126,4 +126,4 @@ PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds
 `
 }
 
-await bench().catch(refuse)
+await runBench().catch(reportFailure)

@@ -88,7 +88,7 @@ const insertEarlierSignIns = `
     select id, client, at, at, at + interval '30 days', at + interval '8 hours', 'SIGNED_OUT', 168, roles, '127.0.0.1', '127.0.0.0/24', '', '{pwd}'
     from users, generate_series(1, $1::integer) as n, lateral (select now() - n * interval '1 day') as past(at)
     where password_hash is not null returning *
-  ), kept as (
+  ), inserted_tokens as (
     insert into refresh_tokens (token_hash, session_id, created_at, expires_at)
     select sha256(uid::text::bytea), id, created_at, expires_at from opened
   )

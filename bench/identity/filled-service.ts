@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Cluster } from '../../infra/postgres/cluster.ts'
 import { fillDatabase, password, type FilledData, type DataSize } from './fill-database.ts'
-import { migrate, startService } from './programs.ts'
+import { migrate, startService } from './start-programs.ts'
 
 /** A running service with a filled database. */
 export interface FilledService extends AsyncDisposable, FilledData {
@@ -53,6 +53,6 @@ async function signIn(port: number, username: string): Promise<Tokens> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ username, password }),
   })
-  if (!response.ok) throw new Error(`signing in was answered ${response.status}: ${await response.text()}`)
+  if (!response.ok) throw new Error(`the sign-in returned ${response.status}: ${await response.text()}`)
   return (await response.json()) as Tokens
 }

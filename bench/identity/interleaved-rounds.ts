@@ -1,5 +1,5 @@
 import { median } from '../statistics.ts'
-import type { Result } from './load/job.ts'
+import type { Result } from './load/load-job.ts'
 
 /** A workload whose rounds alternate with the rounds of other workloads. */
 export interface Workload {

@@ -2,31 +2,31 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { keepProcessorsBusy } from '../busy-processors.ts'
 import type { KindName } from './data-files.ts'
-import { runOn } from './database.ts'
+import { executeSql } from './database.ts'
 import { startInstallation } from './installation.ts'
-import { duringLoad } from './measures/requests-during-load.ts'
+import { requestsDuringLoad } from './measures/requests-during-load.ts'
 import { backlog } from './measures/backlog.ts'
 import { csv } from './measures/csv.ts'
-import { postgresToPostgres } from './measures/databases.ts'
+import { postgresToPostgres } from './measures/postgres-to-postgres.ts'
 import { excel } from './measures/excel.ts'
 import { exports } from './measures/exports.ts'
 import { firstIncrement } from './measures/first-increment.ts'
-import { growth } from './measures/growth.ts'
-import { httpSystems } from './measures/http.ts'
+import { growth } from './measures/memory-growth.ts'
+import { httpSystems } from './measures/http-system.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { ndjson } from './measures/ndjson.ts'
 import { oneRow } from './measures/one-row.ts'
 import { parquet } from './measures/parquet.ts'
-import { profile } from './measures/profile.ts'
-import { manyTables } from './measures/tables.ts'
+import { profile } from './measures/table-profiles.ts'
+import { manyTables } from './measures/many-tables.ts'
 import { wideColumns } from './measures/wide-columns.ts'
-import { heading, markdown } from './report.ts'
+import { formatHeading, formatSection } from './markdown-report.ts'
 
 /** `npm run bench:load [-- options]`: measures loads into the warehouse against other tools. See README.md. */
 
@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
     only: {
       type: 'string',
       default:
-        'csv,profile,ndjson,http,parquet,excel,postgres,mariadb,tables,exports,beside,one-row,backlog,wide-columns,first-increment,growth',
+        'csv,profile,ndjson,http,parquet,excel,postgres,mariadb,tables,exports,requests-during-load,one-row,backlog,wide-columns,first-increment,growth',
     },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
@@ -63,7 +63,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
   tables: (context) => manyTables(context),
   exports: (context) => exports(context, Math.max(...context.sizes)),
-  beside: (context) => duringLoad(context, Math.max(...context.sizes)),
+  'requests-during-load': (context) => requestsDuringLoad(context, Math.max(...context.sizes)),
   'one-row': oneRow,
   backlog,
   'wide-columns': wideColumns,
@@ -71,9 +71,9 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   growth: (context) => growth(context, Math.min(100, Math.max(...context.sizes))),
 }
 
-async function bench(): Promise<void> {
-  await using installation = await step('Sluice is up', startInstallation)
-  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+async function runBench(): Promise<void> {
+  await using installation = await runStep('Sluice is ready', startInstallation)
+  await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
     peers: installation.databaseUrl('bench_peers'),
@@ -85,11 +85,11 @@ async function bench(): Promise<void> {
   const reports = []
   for (const name of options.only.split(','))
     for await (const report of measures[name]!(context)) {
-      reports.push(markdown(report))
+      reports.push(formatSection(report))
       console.log(reports.at(-1))
     }
   if (!options.write) return
-  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds, options.busy) + reports.join('\n'))
+  await writeFile(join(root, 'bench/results/load.md'), formatHeading(context.rounds, options.busy) + reports.join('\n'))
 }
 
-await bench().catch(refuse)
+await runBench().catch(reportFailure)

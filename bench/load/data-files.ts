@@ -16,7 +16,7 @@ const seed = 20_261_121
  * Returns a CSV file of about this many megabytes. The content is the same every time, so the file of an earlier run is
  * reused.
  */
-export async function makeFile(folder: string, kind: KindName, megabytes: number): Promise<DataFile> {
+export async function createDataFile(folder: string, kind: KindName, megabytes: number): Promise<DataFile> {
   const path = join(folder, `${kind}-${megabytes}mb-${seed}.csv`)
   const existing = await stat(path).catch(() => undefined)
   if (existing) return { kind, path, size: existing.size }

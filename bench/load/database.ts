@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /** Calls `work` with a connection and closes the connection afterwards, also after an error. */
-export async function onDatabase<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withConnection<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString })
   client.on('error', () => {})
   await client.connect()
@@ -12,12 +12,12 @@ export async function onDatabase<T>(connectionString: string, work: (client: pg.
   }
 }
 
-export async function runOn(database: string, sql: string): Promise<void> {
-  await onDatabase(database, (client) => client.query(sql))
+export async function executeSql(database: string, sql: string): Promise<void> {
+  await withConnection(database, (client) => client.query(sql))
 }
 
 /** Turns autovacuum on or off for the whole server. */
 export async function setAutovacuum(url: string, value: 'on' | 'off'): Promise<void> {
-  await runOn(url, `alter system set autovacuum = ${value}`)
-  await runOn(url, 'select pg_reload_conf()')
+  await executeSql(url, `alter system set autovacuum = ${value}`)
+  await executeSql(url, 'select pg_reload_conf()')
 }

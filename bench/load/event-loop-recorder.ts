@@ -3,8 +3,8 @@ import { createHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Imported into the measured programs with `--import`. The first SIGUSR2 starts to record the event loop, the next one writes the
- * record to a file in EVENT_LOOP_FOLDER, and so on.
+ * Imported into the measured programs with `--import`. The first SIGUSR2 starts to record the event loop, the next one
+ * writes the record to a file in EVENT_LOOP_FOLDER, and so on.
  */
 
 /** Milliseconds between two samples. The delays contain them, so they are subtracted. */
@@ -14,7 +14,8 @@ const toMilliseconds = (nanoseconds: number) => nanoseconds / 1e6
 
 if (isMainThread) {
   const delay = monitorEventLoopDelay({ resolution })
-  // The delay also contains the time in which other processes use the processors; the processor time of this thread does not.
+  // The delay also contains the time in which other processes use the processors; the processor time of this thread
+  // does not.
   const busy = createHistogram()
   let timer: NodeJS.Timeout | undefined
 

@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { makeZip } from '../../packages/file-formats/src/upload/test/make-zip.ts'
 import { seededRandom, type SeededRandom } from './data-files.ts'
 
-/** A column of a workbook: its type in PostgreSQL, and its values as CSV. The values follow from the type, as Excel stores them. */
+/**
+ * A column of a workbook: its type in PostgreSQL, and its values as CSV. The values follow from the type, as Excel
+ * stores them.
+ */
 interface ExcelColumn {
   type: 'integer' | 'bigint' | 'numeric(8,2)' | 'boolean' | 'date' | 'timestamp' | 'text'
   value(row: number, random: SeededRandom): string
@@ -23,7 +26,10 @@ const sometimes = (value: ExcelColumn['value']): ExcelColumn['value'] => {
 }
 const place: ExcelColumn['value'] = (_, random) => places[random.below(places.length)]!
 
-/** Twenty columns: half of them texts, shared and unique ones; the others numbers, dates, times and booleans; some values missing. */
+/**
+ * Twenty columns: half of them texts, shared and unique ones; the others numbers, dates, times and booleans; some
+ * values missing.
+ */
 const columns: ExcelColumn[] = [
   { type: 'bigint', value: (row) => String(4_000_000_000 + row) },
   { type: 'text', value: (row) => `CASE-${String(row).padStart(8, '0')}` },
@@ -52,7 +58,7 @@ const nameOf = (column: number): string => `c${column}`
 export const excelColumns = columns.map(({ type }, index) => `${nameOf(index)} ${type}`)
 
 /** Returns a workbook with this many rows, and a CSV file of the same rows. The files of an earlier run are reused. */
-export async function makeWorkbookFile(folder: string, rows: number): Promise<{ workbook: string; csv: string }> {
+export async function createWorkbookFile(folder: string, rows: number): Promise<{ workbook: string; csv: string }> {
   const [workbook, csv] = [join(folder, `mixed-${rows}.xlsx`), join(folder, `mixed-${rows}.csv`)]
   if (await stat(workbook).catch(() => undefined)) return { workbook, csv }
   await mkdir(folder, { recursive: true })

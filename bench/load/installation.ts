@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { type ServiceClient, serviceClient, signIn } from '@sluice/client'
 import { pipelineOperations, type Schema } from '@sluice/contracts'
 import { findOrCreateSchema } from '../../infra/demo/find-or-create.ts'
-import { bringUp } from '../../infra/local/start-installation.ts'
+import { migrateAndStart } from '../../infra/local/start-installation.ts'
 import { prepareDatabases } from '../../infra/local/databases.ts'
-import { programEnvironment } from '../../infra/local/environment.ts'
-import { startPostgres } from '../../infra/local/postgres.ts'
+import { programEnvironment } from '../../infra/local/program-environment.ts'
+import { startPostgres } from '../../infra/local/start-postgres.ts'
 import { runningPrograms } from '../../infra/local/start-program.ts'
-import { secretsOf } from '../../infra/local/secrets.ts'
+import { readOrCreateSecrets } from '../../infra/local/secrets.ts'
 import { logFile, readSettings } from '../../infra/local/settings.ts'
 import { type Service, startService } from '../../infra/local/supervise-service.ts'
 import { root } from '../../infra/paths.ts'
@@ -54,7 +54,7 @@ export async function startInstallation(): Promise<Installation> {
   started.defer(() => rm(folder, { recursive: true, force: true }))
   await mkdir(join(folder, 'files'), { recursive: true })
   await programs.ready()
-  const secrets = await secretsOf(folder)
+  const secrets = await readOrCreateSecrets(folder)
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
   const environment = programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets))
   const recorded = recordedEnvironment(folder)
@@ -72,7 +72,10 @@ export async function startInstallation(): Promise<Installation> {
   started.defer(stop)
   const stopped = new AbortController().signal
   const startServices = () =>
-    bringUp({ settings, programs, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
+    migrateAndStart(
+      { settings, programs, env, superuserUrl: postgres.url('postgres'), printWarning: console.warn, stopped },
+      services,
+    )
   await startServices()
   // The second start uses the compile cache, as the images do.
   await stop()
@@ -93,7 +96,7 @@ export async function startInstallation(): Promise<Installation> {
       env,
     }
     const health = `http://127.0.0.1:${WORKER_PORT}/health/ready`
-    services[index] = startService({ name, app: 'pipeline', program, health, say: console.warn })
+    services[index] = startService({ name, app: 'pipeline', program, health, printWarning: console.warn })
     await services[index].ready
   }
   const resources = started.move()

@@ -1,7 +1,7 @@
 import { median } from '../statistics.ts'
 import { execFileSync } from 'node:child_process'
 import type { Loader } from './loaders/loader.ts'
-import { runOn } from './database.ts'
+import { executeSql } from './database.ts'
 import { type TableContent, readContent, isSameContent } from './table-content.ts'
 
 export interface Figures {
@@ -56,6 +56,6 @@ export async function runInterleaved(
 
 /** Flushes the writes of earlier loads to the disk. */
 export async function flushPendingWrites(admin: string): Promise<void> {
-  await runOn(admin, 'checkpoint')
+  await executeSql(admin, 'checkpoint')
   execFileSync('sync')
 }

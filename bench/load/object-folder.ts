@@ -6,8 +6,8 @@ import { headerOf, tableKinds } from './data-files.ts'
 const lineEnd = 10
 
 /**
- * Splits the narrow rows of a CSV file into at most `count` objects with a header each, with keys that begin with `prefix`. Returns their
- * keys.
+ * Splits the narrow rows of a CSV file into at most `count` objects with a header each, with keys that begin with
+ * `prefix`. Returns their keys.
  */
 export async function putPieces(store: TestStore, path: string, count: number, prefix = 'parts/'): Promise<string[]> {
   const header = Buffer.from(headerOf(tableKinds.narrow))

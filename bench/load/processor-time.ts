@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { processTree } from './memory.ts'
+import { processTree } from './process-memory.ts'
 
 /** Milliseconds of a tick of the kernel's clock on Linux. */
 const tick = 10
 
 /**
- * Returns the processor time in milliseconds that a process and its descendants have used so far, including descendants that have
- * ended; 0 without /proc.
+ * Returns the processor time in milliseconds that a process and its descendants have used so far, including descendants
+ * that have ended; 0 without /proc.
  */
-export async function processorTime(pid: number): Promise<number> {
+export async function readProcessorTime(pid: number): Promise<number> {
   const [own, ...descendants] = await Promise.all((await processTree(pid)).map(readTicks))
   const running = descendants.reduce((sum, { used }) => sum + used, 0)
   return own ? (own.used + own.ended + running) * tick : 0
@@ -24,7 +24,7 @@ async function readTicks(pid: number): Promise<{ used: number; ended: number }> 
 }
 
 /** Returns the process id of the parent of a process; 0 without /proc. */
-export async function parentOf(pid: number): Promise<number> {
+export async function readParentPid(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
 }

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { onDatabase } from './database.ts'
-import { parentOf, processorTime } from './processor-time.ts'
+import { withConnection } from './database.ts'
+import { readParentPid, readProcessorTime } from './processor-time.ts'
 
-/** Returns the process id of the PostgreSQL server. `processorTime` of it includes all sessions. */
-export async function serverProcess(url: string): Promise<number> {
-  return onDatabase(url, async (client) => {
+/** Returns the process id of the PostgreSQL server. `readProcessorTime` of it includes all sessions. */
+export async function findServerPid(url: string): Promise<number> {
+  return withConnection(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-    return parentOf(rows[0]!.pid)
+    return readParentPid(rows[0]!.pid)
   })
 }
 
@@ -16,16 +16,16 @@ const cleanUpMs = 3_000
 const idleMs = 3_000
 
 /**
- * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of an idle
- * installation in the same time. All processes of the server count, also those that write the log and the pages. The idle time is measured
- * directly before, because it differs with the other load of the machine.
+ * Returns a function that returns the processor time in milliseconds that PostgreSQL needs for `work`, without that of
+ * an idle installation in the same time. All processes of the server count, also those that write the log and the
+ * pages. The idle time is measured directly before, because it differs with the other load of the machine.
  */
 export async function serverMeter(url: string): Promise<(work: () => Promise<unknown>) => Promise<number>> {
-  const server = await serverProcess(url)
+  const server = await findServerPid(url)
   const measure = async (work: () => Promise<unknown>) => {
-    const [startedAt, before] = [performance.now(), await processorTime(server)]
+    const [startedAt, before] = [performance.now(), await readProcessorTime(server)]
     await work()
-    return { used: (await processorTime(server)) - before, elapsed: performance.now() - startedAt }
+    return { used: (await readProcessorTime(server)) - before, elapsed: performance.now() - startedAt }
   }
   return async (work) => {
     const idle = await measure(() => pause(idleMs))

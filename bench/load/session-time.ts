@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { runOn } from './database.ts'
-import { processTree } from './memory.ts'
-import { serverProcess } from './server-process.ts'
+import { executeSql } from './database.ts'
+import { processTree } from './process-memory.ts'
+import { findServerPid } from './server-process.ts'
 
 /** Processor time of PostgreSQL in milliseconds. */
 export interface ServerTime {
@@ -29,20 +29,20 @@ const idleMs = 1_000
 
 /** Autovacuum should be off, because this meter does not include processes that have ended. */
 export async function sessionMeter(url: string): Promise<SessionMeter> {
-  const server = await serverProcess(url)
+  const server = await findServerPid(url)
   const total = { sessions: 0, background: 0, elapsed: 0 }
   const idle = { sessions: 0, elapsed: 0 }
   let loads = 0
   return {
     async measure(load) {
-      await runOn(url, 'checkpoint')
+      await executeSql(url, 'checkpoint')
       const beforeIdle = await readSnapshot(server)
       await pause(idleMs)
       const before = await readSnapshot(server)
       const closedSessions = await load()
       await pause(cleanUpMs)
       const after = await readSnapshot(server)
-      await runOn(url, 'checkpoint')
+      await executeSql(url, 'checkpoint')
       const written = await readSnapshot(server)
       idle.sessions += sumGrowth(beforeIdle.sessions, before.sessions)
       idle.elapsed += before.at - beforeIdle.at
@@ -77,7 +77,7 @@ async function readSnapshot(server: number): Promise<Snapshot> {
   return { at: performance.now(), sessions, background }
 }
 
-/** Reads the time that the kernel counts in nanoseconds. `processorTime` has a resolution of ten milliseconds. */
+/** Reads the time that the kernel counts in nanoseconds. `readProcessorTime` has a resolution of ten milliseconds. */
 async function processMilliseconds(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/schedstat`, 'utf8').catch(() => '0')
   return Number(text.split(' ')[0]) / 1e6

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onDatabase } from './database.ts'
+import { withConnection } from './database.ts'
 
 /** The application names of a worker's connections that runs use, except the one that fetches runs from the queue. */
 const runApplications = new Set(['pipeline worker', 'sluice', 'sluice copy'])
@@ -23,7 +23,7 @@ export async function logStatements(superuserUrl: string, log: string, work: () 
 }
 
 async function configure(url: string, statements: readonly string[]): Promise<void> {
-  await onDatabase(url, async (client) => {
+  await withConnection(url, async (client) => {
     for (const statement of statements) await client.query(statement)
     await client.query('select pg_reload_conf()')
   })

@@ -1,5 +1,5 @@
 import type { TableLocation } from './loaders/loader.ts'
-import { onDatabase } from './database.ts'
+import { withConnection } from './database.ts'
 
 export interface TableContent {
   rows: string
@@ -12,6 +12,6 @@ export const isSameContent = (one: TableContent, other: TableContent): boolean =
 
 export async function readContent({ database, table, values = 't::text' }: TableLocation): Promise<TableContent> {
   const sql = `select count(*)::text as rows, sum(hashtext(${values})::bigint)::text as checksum from ${table} as t`
-  const { rows } = await onDatabase(database, (client) => client.query<TableContent>(sql))
+  const { rows } = await withConnection(database, (client) => client.query<TableContent>(sql))
   return rows[0]!
 }

@@ -1,12 +1,12 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { isMet } from '../load/report.ts'
+import { isMet } from '../load/markdown-report.ts'
 import type { MeasureReport, BenchContext } from './measures/measure.ts'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
+import { reportFailure } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/requests-at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
@@ -33,8 +33,8 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   neighbours,
 }
 
-async function bench(): Promise<void> {
-  await using installation = await step('Sluice is up', startInstallation)
+async function runBench(): Promise<void> {
+  await using installation = await runStep('Sluice is ready', startInstallation)
   const context: BenchContext = {
     installation,
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },
@@ -66,11 +66,11 @@ function markdown({ title, head, rows, targets }: MeasureReport): string {
   return [`## ${title}`, '', ...table, '', ...targetLines, ''].join('\n')
 }
 
-const heading = (rounds: number): string => `# The pipeline service when there is a lot of everything
+const heading = (rounds: number): string => `# Pipeline service with many objects
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; services, worker and PostgreSQL on the same cores, as
 \`npm start\` sets them up. ${rounds} rounds.
 
 `
 
-await bench().catch(refuse)
+await runBench().catch(reportFailure)

@@ -3,14 +3,14 @@ import { type SourceResult, type BenchContext, type Reference, createReference }
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/run-step.ts'
+import { runStep } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/user-error.ts'
-import { installMissingPrograms, programsFolder } from '../../infra/test/install-npm-packages.ts'
-import { runOn } from '../load/database.ts'
+import { reportFailure } from '../../infra/user-error.ts'
+import { installMissingNpmPackages, programsFolder } from '../../infra/test/install-npm-packages.ts'
+import { executeSql } from '../load/database.ts'
 import { startInstallation } from '../load/installation.ts'
 import { startStore } from '../load/object-folder.ts'
-import { formatTarget } from '../load/report.ts'
+import { formatTarget } from '../load/markdown-report.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
 import { objects } from './measures/object-stores.ts'
@@ -57,19 +57,19 @@ async function* measureSources(context: BenchContext, names: string[]): AsyncGen
 }
 
 async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
-  if (name === 'azure') await installMissingPrograms()
+  if (name === 'azure') await installMissingNpmPackages()
   await using running = await startStore(name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE')
   if (running) yield* objects(context, running, await reference())
 }
 
-async function bench(): Promise<void> {
+async function runBench(): Promise<void> {
   const unknownNames = options.only.split(',').filter((name) => !measureNames.includes(name))
   if (unknownNames.length > 0) {
     throw new Error(`--only: unknown ${unknownNames.join(', ')}. Known names: ${measureNames.join(', ')}.`)
   }
   await mkdir(options.data, { recursive: true })
-  await using installation = await step('Sluice is up', startInstallation)
-  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+  await using installation = await runStep('Sluice is ready', startInstallation)
+  await executeSql(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
     peers: installation.databaseUrl('bench_peers'),
@@ -88,11 +88,11 @@ async function bench(): Promise<void> {
     loads.push(loadavg()[0]!)
     lines.push(row(line))
     console.log(lines.at(-1))
-    targets.push(...line.targets.map((target) => formatTarget({ ...target, text: `${line.what}: ${target.text}` })))
+    targets.push(...line.targets.map((target) => formatTarget({ ...target, text: `${line.label}: ${target.text}` })))
   }
   console.log(`\n${targets.join('\n')}`)
   if (!options.write) return
-  const machineLoad = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
+  const machineLoad = `Load of the machine during the bench: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
   await writeFile(
     join(root, 'bench/results/sources.md'),
     `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n\n${targets.join('\n')}\n`,
@@ -105,7 +105,7 @@ const rate = (amount: number, milliseconds: number): number => amount / (millise
 
 const heads = [
   'type',
-  'what',
+  'measure',
   'rows',
   'MB',
   'raw s',
@@ -121,11 +121,11 @@ const heads = [
 const head = (): string => [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
 
 const row = (line: SourceResult): string => {
-  const { type, what, rows, bytes, raw, sluice, workerMs } = line
+  const { type, label, rows, bytes, raw, sluice, workerMs } = line
   const rowsEach = Math.round(rate(rows, sluice.milliseconds)).toLocaleString('en')
   return cells([
     `\`${type}\``,
-    sluice.hasOtherRows ? `${what} **(other rows)**` : what,
+    sluice.hasOtherRows ? `${label} **(other rows)**` : label,
     rows.toLocaleString('en'),
     (bytes / 1e6).toFixed(1),
     seconds(raw.milliseconds),
@@ -139,14 +139,14 @@ const row = (line: SourceResult): string => {
   ])
 }
 
-const heading = (rounds: number, load: string): string => `# How fast each source is read
+const heading = (rounds: number, load: string): string => `# Source performance
 
 ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
-them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
-"raw" is the same bytes brought to this machine by plain fetch or the database's own client, and thrown away. The
-time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Answers of systems come from memory on both sides, over
+them. Medians of ${rounds} rounds in turns; the rows of every load were compared with the expected rows by count and checksum.
+"raw" is the same bytes transferred by plain fetch or the client of the database, and discarded. The
+time of Sluice is that of a whole run, queue, types, staging, ledger and swap included. Responses of systems come from memory on both sides, over
 loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
 
 `
 
-await bench().catch(refuse)
+await runBench().catch(reportFailure)

@@ -10,16 +10,16 @@ const exchanges = JSON.parse(await readFile(file, 'utf8')) as Exchange[]
 
 let next = 0
 let bytes = 0
-async function work(): Promise<void> {
+async function sendRequests(): Promise<void> {
   for (let exchange = exchanges[next++]; exchange; exchange = exchanges[next++]) {
     const { url, ...request } = exchange
-    const answer = await fetch(url, { ...request, redirect: 'manual' })
-    if (answer.status >= 400) throw new Error(`${request.method} ${url.split('?')[0]} answers ${answer.status}.`)
-    for await (const chunk of answer.body ?? []) bytes += chunk.length
+    const response = await fetch(url, { ...request, redirect: 'manual' })
+    if (response.status >= 400) throw new Error(`${request.method} ${url.split('?')[0]} returned ${response.status}.`)
+    for await (const chunk of response.body ?? []) bytes += chunk.length
   }
 }
 
-const began = performance.now()
-await Promise.all(Array.from({ length: Number(concurrency) }, work))
-process.send!({ milliseconds: performance.now() - began, bytes })
+const startedAt = performance.now()
+await Promise.all(Array.from({ length: Number(concurrency) }, sendRequests))
+process.send!({ milliseconds: performance.now() - startedAt, bytes })
 process.disconnect()

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { measureCommand } from '../load/loaders/command.ts'
+import { measureCommand } from '../load/loaders/measure-command.ts'
 import type { Loader } from '../load/loaders/loader.ts'
-import { watchMemory } from '../load/memory.ts'
+import { watchMemory } from '../load/process-memory.ts'
 
 /** The comparison for a source: a transfer of its bytes that discards them. */
 export interface RawTransfer extends Loader {

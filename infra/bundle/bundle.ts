@@ -2,20 +2,17 @@ import { globSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
-import { affectedApps } from '../local/affected-apps.ts'
-import { inPlace, leave, threadIn } from './esbuild-plugins.ts'
-import { pinoCaller } from './skip-pino-caller-lookup.ts'
+import { findAffectedApps } from '../local/affected-apps.ts'
+import { keepSourcePaths, externalizePackages, findThreadPath } from './esbuild-plugins.ts'
+import { skipPinoCallerLookup } from './skip-pino-caller-lookup.ts'
 
 const apps = ['identity', 'pipeline'] as const
 
-/**
- * These packages contain binaries or read files of their own, so they are imported from node_modules when they are
- * needed.
- */
-const left = ['@node-rs/argon2', 'oracledb']
+/** Packages with binaries or data files. The bundles import them from node_modules. */
+const externalPackages = ['@node-rs/argon2', 'oracledb']
 
-/** CommonJS libraries load Node's modules with `require`, which ES modules do not have. */
-const banner = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`
+/** Defines `require`, which CommonJS libraries call and ES modules do not have. */
+const banner = `import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);`
 
 /**
  * Bundles every program of apps/<app>/bin, and every thread that one starts, into `<folder>/<app>/<name>.js`. Shared
@@ -30,13 +27,15 @@ export async function bundle(root: string, folder: string): Promise<string[]> {
 }
 
 async function bundleApp(root: string, app: string, outdir: string): Promise<string[]> {
-  const packages = globSync('packages/*', { cwd: root }).filter((folder) => affectedApps(root, folder).includes(app))
+  const packages = globSync('packages/*', { cwd: root }).filter((folder) =>
+    findAffectedApps(root, folder).includes(app),
+  )
   const folders = [`apps/${app}/bin`, `apps/${app}/src`, ...packages.map((folder) => `${folder}/src`)]
   const sources = folders
     .flatMap((folder) => globSync(`${folder}/**/*.ts`, { cwd: root }))
     .filter((file) => !file.endsWith('.test.ts'))
   const programs = sources.filter((file) => file.startsWith(join('apps', app, 'bin')))
-  const threads = sources.flatMap((file) => threadIn(readFileSync(join(root, file), 'utf8'), file) ?? [])
+  const threads = sources.flatMap((file) => findThreadPath(readFileSync(join(root, file), 'utf8'), file) ?? [])
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: Object.fromEntries([...programs, ...threads].map((file) => [basename(file, '.ts'), join(root, file)])),
@@ -47,19 +46,19 @@ async function bundleApp(root: string, app: string, outdir: string): Promise<str
     format: 'esm',
     platform: 'node',
     target: `node${process.versions.node}`,
-    // Logs and responses contain the names of classes.
+    // Logs and responses contain class names.
     keepNames: true,
     sourcemap: 'linked',
     sourcesContent: false,
     legalComments: 'none',
-    // Each thread keeps the text of its program in memory. Names and line breaks stay, for stack traces.
+    // Each thread keeps its source text in memory. Names and line breaks are kept for stack traces.
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 160,
-    // An optional dependency of pg.
+    // pg works without this optional dependency.
     external: ['pg-native'],
     banner: { js: banner },
-    plugins: [inPlace(root, outdir), leave(left), pinoCaller],
+    plugins: [keepSourcePaths(root, outdir), externalizePackages(externalPackages), skipPinoCallerLookup],
     metafile: true,
     logLevel: 'silent',
   })

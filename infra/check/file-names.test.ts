@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
-import { badNames } from './file-names.ts'
+import { findBadFileNames } from './file-names.ts'
 
-it('badNames returns files and folders with a generic name such as utils, and files not in kebab case', () => {
+it('findBadFileNames returns files and folders with a generic name such as utils, and files not in kebab case', () => {
   const bad = [
     'apps/a/src/utils/x.ts',
     'apps/a/src/helpers.ts',
@@ -16,5 +16,5 @@ it('badNames returns files and folders with a generic name such as utils, and fi
     'README.md',
     'jest.config.js',
   ]
-  expect(badNames([...bad, ...good])).toEqual(bad)
+  expect(findBadFileNames([...bad, ...good])).toEqual(bad)
 })

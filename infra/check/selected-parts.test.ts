@@ -27,7 +27,7 @@ describe('npm run check -- <package>', () => {
   })
 
   it('ends with status 1 and lists the known names when a name is unknown', () => {
-    const { status, stderr } = spawnSync(process.execPath, [join(root, 'infra/check/check.ts'), 'identify'], {
+    const { status, stderr } = spawnSync(process.execPath, [join(root, 'infra/check/run-checks.ts'), 'identify'], {
       encoding: 'utf8',
       env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined },
     })

@@ -1,15 +1,17 @@
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Workspace } from '../workspaces.ts'
 
-/** A part of the repository that can be checked by itself: a workspace by its npm name, or a folder of the root project. */
+/**
+ * A part of the repository that can be checked alone: a workspace with its npm name, or a folder of the root project.
+ */
 export type Part = { folder: string; workspace?: string }
 
-/** Folders that the tsconfig.json of the root covers. */
+/** Folders that belong to the tsconfig.json of the root. */
 const ROOT_FOLDERS = ['infra', 'bench']
 
 /**
- * Reads the arguments of `npm run check -- …`: packages as `identity`, `apps/identity` or `@sluice/identity`, `infra` and
- * `bench`. Returns no parts without arguments. Throws Refusal for an unknown name.
+ * Reads the arguments of `npm run check -- …`: packages as `identity`, `apps/identity` or `@sluice/identity`, `infra`
+ * and `bench`. Returns no parts without arguments. Throws UserError for an unknown name.
  */
 export const selectedParts = (args: readonly string[], workspaces: readonly Workspace[]): Part[] =>
   args.map((arg) => {
@@ -20,7 +22,9 @@ export const selectedParts = (args: readonly string[], workspaces: readonly Work
     if (found) return { folder: found.folder, workspace: found.name }
     if (ROOT_FOLDERS.includes(name)) return { folder: name }
     const names = [...workspaces.map(shortName), ...ROOT_FOLDERS]
-    throw new Refusal(`There is no package "${arg}" to check: use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`)
+    throw new UserError(
+      `There is no package "${arg}" to check: use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`,
+    )
   })
 
 const shortName = ({ folder }: Workspace): string => folder.slice(folder.indexOf('/') + 1)

@@ -8,12 +8,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** A ClickHouse process with an HTTP interface at a loopback port. */
 export interface ClickHouseServer {
   url: string
-  /** Closes its input, which shuts it down; with a signal, kills it. */
-  end(signal?: NodeJS.Signals): Promise<void>
+  /** Shuts the server down, or kills it with `signal`. */
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-interface Given {
-  /** ClickHouse as a shared library. */
+interface ServerOptions {
+  /** The path of ClickHouse as a shared library. */
   library: string
   /** The data folder. */
   data: string
@@ -25,36 +25,36 @@ interface Given {
 const startTimeoutMs = 120_000
 const config = '<clickhouse><users_config>users.xml</users_config></clickhouse>'
 
-/** Starts ClickHouse. Throws with its output if it does not answer. It ends with this process. */
-export async function startServer({ library, data, users }: Given): Promise<ClickHouseServer> {
+/** Starts ClickHouse, which ends with this process. Throws with its output if it does not become ready. */
+export async function startServer({ library, data, users }: ServerOptions): Promise<ClickHouseServer> {
   await mkdir(data, { recursive: true })
   await writeFile(join(data, 'users.xml'), users, { mode: 0o600 })
   await writeFile(join(data, 'config.xml'), config)
   const port = await freePort()
-  // The listener stops after the last statement, which reads the input until it is closed.
-  const listening = `system start listen http; select * from file('-', LineAsString, 'line String') format Null`
+  // ClickHouse runs until this query ends, and the select ends when the input is closed.
+  const query = `system start listen http; select * from file('-', LineAsString, 'line String') format Null`
   const options = { 'config-file': join(data, 'config.xml'), path: join(data, 'tables'), http_port: port }
-  const words = Object.entries({ ...options, listen_host: '127.0.0.1', query: listening })
+  const flags = Object.entries({ ...options, listen_host: '127.0.0.1', query })
   const program = join(import.meta.dirname, 'clickhouse-server.py')
-  const child = spawn('python3', [program, library, ...words.map(([name, value]) => `--${name}=${value}`)], {
+  const child = spawn('python3', [program, library, ...flags.map(([name, value]) => `--${name}=${value}`)], {
     stdio: ['pipe', 'ignore', 'pipe'],
     cwd: data,
   })
-  let said = ''
-  child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
+  let errorOutput = ''
+  child.stderr.on('data', (chunk: Buffer) => void (errorOutput = (errorOutput + chunk.toString()).slice(-4_000)))
   const ended = once(child, 'close')
   const url = `http://127.0.0.1:${port}`
-  const until = Date.now() + startTimeoutMs
-  while (!(await answers(url))) {
-    if (child.exitCode !== null || child.signalCode !== null || Date.now() > until) {
+  const deadline = Date.now() + startTimeoutMs
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline) {
       child.kill('SIGKILL')
-      throw new Error(`ClickHouse did not start: ${said}`)
+      throw new Error(`ClickHouse did not start: ${errorOutput}`)
     }
     await pause(20)
   }
   return {
     url,
-    async end(signal) {
+    async stop(signal) {
       if (signal) child.kill(signal)
       else child.stdin.end()
       await ended
@@ -62,10 +62,10 @@ export async function startServer({ library, data, users }: Given): Promise<Clic
   }
 }
 
-async function answers(url: string): Promise<boolean> {
-  const answer = await fetch(`${url}/ping`).catch(() => undefined)
-  await answer?.body?.cancel()
-  return answer?.ok === true
+async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/ping`).catch(() => undefined)
+  await response?.body?.cancel()
+  return response?.ok === true
 }
 
 async function freePort(): Promise<number> {

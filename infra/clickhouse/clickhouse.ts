@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, request as forward, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startServer } from './clickhouse-server.ts'
-import { afterStatement, isAboutUsers, type Users, usersFile } from './users.ts'
+import { applyUserStatement, isUserStatement, type Users, buildUsersXml } from './clickhouse-users.ts'
 
 export interface ClickHouse extends AsyncDisposable {
-  /** The address of its HTTP interface, with the administrator's user and password. */
+  /** The address of the HTTP interface, with the user name and password of the administrator. */
   url: string
-  /** Kills it, as a power cut does. */
+  /** Kills the server without a shutdown. */
   kill(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -37,23 +37,24 @@ export async function startClickHouse({
   const file = join(data, 'users.json')
   await mkdir(data, { recursive: true })
   let users = await readFile(file, 'utf8').then(
-    (kept) => JSON.parse(kept) as Users,
+    (text) => JSON.parse(text) as Users,
     (): Users => ({}),
   )
-  const start = () => startServer({ library, data, users: usersFile(users, admin) })
+  const start = () => startServer({ library, data, users: buildUsersXml(users, admin) })
   let server = await start()
-  let inHand = 0
-  let outdated = false
-  let renewing: Promise<void> | undefined
+  let openRequests = 0
+  let hasStaleUsers = false
+  let restarting: Promise<void> | undefined
 
-  async function renew(): Promise<void> {
-    await until(() => inHand === 0)
-    await server.end()
+  async function restartServer(): Promise<void> {
+    await waitUntil(() => openRequests === 0)
+    await server.stop()
     server = await start()
-    outdated = false
+    hasStaleUsers = false
   }
 
-  async function keep(statement: string): Promise<string | undefined> {
+  /** Applies a statement about users. Returns the error message of an invalid or unsupported statement. */
+  async function changeUsers(statement: string): Promise<string | undefined> {
     const parameters = new URLSearchParams({ param_sql: statement.replaceAll('\\', '\\\\') })
     const headers = { authorization }
     const checked = await fetch(`${server.url}/?${parameters.toString()}`, {
@@ -63,34 +64,35 @@ export async function startClickHouse({
     })
     if (!checked.ok) return checked.text()
     await checked.body?.cancel()
-    const after = afterStatement(users, statement)
-    if (!after) return `Code: 48. DB::Exception: Not known here: ${statement.slice(0, 60)} (NOT_IMPLEMENTED)`
+    const after = applyUserStatement(users, statement)
+    if (!after) return `Code: 48. DB::Exception: Unsupported statement: ${statement.slice(0, 60)} (NOT_IMPLEMENTED)`
     if (JSON.stringify(after) === JSON.stringify(users)) return undefined
     users = after
-    outdated = true
+    hasStaleUsers = true
     await writeFile(file, JSON.stringify(users), { mode: 0o600 })
     return undefined
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const whole = /[?&]query=/.test(request.url ?? '') ? undefined : await buffer(request)
-    if (whole && request.headers.authorization === authorization && isAboutUsers(whole.toString())) {
-      await renewing
-      const problem = await keep(whole.toString().trim())
+    const statementBody = /[?&]query=/.test(request.url ?? '') ? undefined : await buffer(request)
+    if (statementBody && request.headers.authorization === authorization && isUserStatement(statementBody.toString())) {
+      await restarting
+      const problem = await changeUsers(statementBody.toString().trim())
       const [, code = ''] = /Code: (\d+)/.exec(problem ?? '') ?? []
       response.writeHead(problem ? 500 : 200, problem ? { 'x-clickhouse-exception-code': code } : {}).end(problem)
       return
     }
-    // Other requests of the administrator do not depend on the users.
+    // Requests of the administrator do not depend on other users, unless they read the tables of users or grants.
     const dependsOnUsers =
-      request.headers.authorization !== authorization || /\bsystem\.(users|grants)\b/.test(whole?.toString() ?? '')
-    if (outdated && dependsOnUsers) renewing ??= renew().finally(() => (renewing = undefined))
-    await renewing
-    inHand += 1
+      request.headers.authorization !== authorization ||
+      /\bsystem\.(users|grants)\b/.test(statementBody?.toString() ?? '')
+    if (hasStaleUsers && dependsOnUsers) restarting ??= restartServer().finally(() => (restarting = undefined))
+    await restarting
+    openRequests += 1
     try {
-      await handOn(server.url, request, response, whole)
+      await forwardRequest(server.url, request, response, statementBody)
     } finally {
-      inHand -= 1
+      openRequests -= 1
     }
   }
 
@@ -99,33 +101,38 @@ export async function startClickHouse({
   })
   proxy.listen(port, '127.0.0.1')
   await once(proxy, 'listening')
-  const { port: heard } = proxy.address() as AddressInfo
-  async function end(signal?: NodeJS.Signals): Promise<void> {
+  const { port: proxyPort } = proxy.address() as AddressInfo
+  async function stop(signal?: NodeJS.Signals): Promise<void> {
     if (proxy.listening) {
       proxy.closeAllConnections()
       proxy.close()
       await once(proxy, 'close')
     }
-    await renewing
-    await server.end(signal)
+    await restarting
+    await server.stop(signal)
   }
   return {
-    url: `http://${admin.user}:${admin.password}@127.0.0.1:${heard}`,
-    kill: () => end('SIGKILL'),
-    [Symbol.asyncDispose]: () => end(),
+    url: `http://${admin.user}:${admin.password}@127.0.0.1:${proxyPort}`,
+    kill: () => stop('SIGKILL'),
+    [Symbol.asyncDispose]: () => stop(),
   }
 }
 
-async function until(itIsSo: () => boolean): Promise<void> {
-  while (!itIsSo()) await pause(5)
+async function waitUntil(isMet: () => boolean): Promise<void> {
+  while (!isMet()) await pause(5)
 }
 
 /** Forwards request and response unchanged. If one side disconnects, the other side is closed. */
-async function handOn(url: string, request: IncomingMessage, response: ServerResponse, whole?: Buffer): Promise<void> {
+async function forwardRequest(
+  url: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  statementBody?: Buffer,
+): Promise<void> {
   const { method, headers } = request
-  const sent = forward(`${url}${request.url ?? '/'}`, { method, headers, agent: false })
+  const sent = sendRequest(`${url}${request.url ?? '/'}`, { method, headers, agent: false })
   response.once('close', () => sent.destroy())
-  if (whole) sent.end(whole)
+  if (statementBody) sent.end(statementBody)
   else {
     request.pipe(sent)
     request.once('error', () => sent.destroy())

@@ -4,7 +4,7 @@ import { resumableTransport } from '@sluice/client/resumable'
 
 /** The script of index.html: it signs in, lists schemas page by page, and loads a chosen file. */
 
-/** Requested once, without waiting: the forms must have their listeners before somebody submits them. */
+/** Requested without waiting, so that the forms have their listeners before a user submits them. */
 const addresses = fetch('/addresses.json').then((response) => response.json())
 
 let session

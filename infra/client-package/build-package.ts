@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { root, state } from '../paths.ts'
 
 /**
- * `npm run build:client [-- folder]`: writes packages/client as browsers, bundlers and Node.js load it, JavaScript with
- * declarations, into a folder that `npm install` and `npm publish` accept.
+ * `npm run build:client [-- folder]` builds packages/client as JavaScript with type declarations. `npm install` and
+ * `npm publish` accept the folder.
  */
 
 const source = join(root, 'packages/client')

@@ -19,7 +19,7 @@ import { type RunningStack, startStack } from '../docs-tests/running-stack.ts'
 import { root } from '../paths.ts'
 import { buildClientPackage } from './build-package.ts'
 
-/** A project that has installed the package from its tar file. */
+/** The folder of a project in which the package is installed from its tar file. */
 let project: string
 let stack: RunningStack
 let site: Server
@@ -58,8 +58,8 @@ async function installPackage(): Promise<string> {
   return folder
 }
 
-/** The TypeScript examples of the README, for Node.js or for browsers. */
-async function examples(fence: string): Promise<string> {
+/** Returns the TypeScript examples of the README with this fence: `ts` for Node.js, `ts browser` for browsers. */
+async function readExamples(fence: string): Promise<string> {
   const readme = await readFile(join(root, 'packages/client/README.md'), 'utf8')
   const blocks = [...readme.matchAll(/^```(ts[^\n]*)\n(.*?)^```$/gms)].filter(([, info]) => info === fence)
   return blocks.map(([, , text]) => text).join('\n')
@@ -78,11 +78,11 @@ describe('the types of the installed package', () => {
   const forNode = { ...strict, module: 'nodenext', lib: ['es2023'], types: ['node'], skipLibCheck: true }
 
   it('fit the examples for browsers with moduleResolution bundler, and the libraries of browsers alone', async () => {
-    expect(await check('browser.ts', await examples('ts browser'), forBrowsers)).toBe('')
+    expect(await check('browser.ts', await readExamples('ts browser'), forBrowsers)).toBe('')
   })
 
   it('fit the examples for Node.js with moduleResolution nodenext, and the types of Node.js alone', async () => {
-    expect(await check('node.ts', await examples('ts'), forNode)).toBe('')
+    expect(await check('node.ts', await readExamples('ts'), forNode)).toBe('')
   })
 
   it.each([
@@ -105,7 +105,7 @@ describe('the types of the installed package', () => {
 describe('the examples of the README', () => {
   it('run in Node.js with the installed package, one after the other', async () => {
     await writeHealthData(join(project, 'reports.csv'), { rows: 1_000 })
-    const program = (await examples('ts'))
+    const program = (await readExamples('ts'))
       .replaceAll('http://localhost:3001', stack.identityUrl)
       .replaceAll('http://localhost:3002', stack.pipelineUrl)
       .replaceAll('the password that the start showed', stack.password)
@@ -138,7 +138,7 @@ describe('a session of the running identity service', () => {
     return { identityUrl, username, password }
   }
 
-  it('continues with renewed tokens, and ends for all who hold them', async () => {
+  it('continues with renewed tokens, and ends for all holders of its tokens', async () => {
     const user = await addUser()
     const session = await signIn(user)
     const identity = serviceClient({ baseUrl: user.identityUrl, token: session.token })
@@ -180,13 +180,13 @@ describe('a session of the running identity service', () => {
   })
 })
 
-/** What browsers allow the page: its own scripts, no code from texts, and requests to both services. */
+/** Returns a policy that allows the page its own scripts and requests to both services, but no eval. */
 const contentSecurityPolicy = (pipelineUrl: string) =>
   `default-src 'none'; script-src 'self'; connect-src 'self' ${stack.identityUrl} ${pipelineUrl}; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`
 
 describeInBrowser('a page of another origin, without eval', () => {
   let browser: Browser
-  /** The way of the pages to the pipeline service. */
+  /** A proxy between the pages and the pipeline service. The tests interrupt it. */
   let gate: Gate
 
   beforeAll(async () => {
@@ -220,7 +220,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     await gate?.shut()
   })
 
-  /** Submits a form. A click can miss its button, because the lists above it may grow and move it meanwhile. */
+  /** Submits a form. A click could miss the button, because growing lists above the form move it. */
   const submit = (page: Page, form: '#sign-in' | '#load') =>
     page.$eval(form, (element) => (element as unknown as { requestSubmit(): void }).requestSubmit())
 
@@ -282,7 +282,7 @@ describeInBrowser('a page of another origin, without eval', () => {
     expect(await textOf('#error')).toMatch(/has this name.* \(\/name\)$/)
 
     await close()
-    // Chromium reports refused requests, and would report everything that the policy forbids.
+    // Chromium also reports failed requests. Violations of the policy would be reported too.
     expect(consoleMessages.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([])
   })
 

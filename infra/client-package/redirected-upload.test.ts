@@ -18,15 +18,15 @@ const script = `
       attempts: 1,
     }).then(() => 'accepted', (error) => error.message)`
 
-describeInBrowser('an upload from a page that a redirect leads elsewhere', () => {
+describeInBrowser('an upload from a page that a redirect leads to another origin', () => {
   let browser: Browser
   let page: Awaited<ReturnType<typeof visit>>
   const servers: Server[] = []
-  const arrived: { method: string; authorization: string | undefined }[] = []
+  const receivedRequests: { method: string; authorization: string | undefined }[] = []
   let service: string
-  let elsewhere: string
+  let otherOrigin: string
   let status = 307
-  let target = () => `${elsewhere}/api/v1/any`
+  let target = () => `${otherOrigin}/api/v1/any`
 
   async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
     const server = createServer((request, response) => {
@@ -41,9 +41,9 @@ describeInBrowser('an upload from a page that a redirect leads elsewhere', () =>
     const stdin = { contents: script, resolveDir: join(root, 'infra/client-package'), loader: 'js' as const }
     const { outputFiles } = await build({ stdin, bundle: true, format: 'esm', platform: 'browser', write: false })
     const accepted = '{"accepted":true}'
-    // Allows every page everything, as a server would that collects tokens.
-    elsewhere = await serve(({ method = '', headers }, response) => {
-      if (method !== 'OPTIONS') arrived.push({ method, authorization: headers.authorization })
+    // Allows requests of all origins, as a server that collects tokens would.
+    otherOrigin = await serve(({ method = '', headers }, response) => {
+      if (method !== 'OPTIONS') receivedRequests.push({ method, authorization: headers.authorization })
       response.writeHead(200, {
         'access-control-allow-origin': headers.origin ?? '*',
         'access-control-allow-headers': 'authorization, content-type, accept',
@@ -76,8 +76,8 @@ describeInBrowser('an upload from a page that a redirect leads elsewhere', () =>
   it.each([302, 307, 308])('is refused, and does not give the token to another origin: status %d', async (given) => {
     status = given
     expect(await upload()).toMatch(/^The response to POST .* is not one of this version of Sluice: a redirect\.$/)
-    expect(arrived).not.toEqual([])
-    expect(arrived.every(({ authorization }) => authorization === undefined)).toBe(true)
+    expect(receivedRequests).not.toEqual([])
+    expect(receivedRequests.every(({ authorization }) => authorization === undefined)).toBe(true)
   })
 
   it('is refused within the origin, too', async () => {

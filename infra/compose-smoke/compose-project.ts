@@ -3,7 +3,7 @@ import { root } from '../paths.ts'
 import { freePort } from '../postgres/free-port.ts'
 import { run } from './run-command.ts'
 
-/** What the checks read of `docker inspect`. */
+/** The fields of `docker inspect` that the checks read. */
 export type Container = {
   Id: string
   RestartCount: number
@@ -25,7 +25,7 @@ export type Container = {
   }
 }
 
-/** The compose project under test: its own name, ports, volumes and image tag, beside whatever else runs here. */
+/** The compose project under test. Its name, ports, volumes and image tag are unique on this machine. */
 export type Stack = {
   identityUrl: string
   pipelineUrl: string
@@ -33,9 +33,9 @@ export type Stack = {
   volume: (name: string) => string
   docker: (args: string[], seconds?: number) => Promise<string>
   compose: (args: string[], seconds?: number) => Promise<string>
-  /** Every container of the project by its service, the ended ones too. */
+  /** Returns all containers of the project by service, including those that have ended. */
   containers: () => Promise<Map<string, Container>>
-  /** Runs a program in a running container of a service. */
+  /** Runs a command in the running container of a service. */
   execute: (service: string, ...command: string[]) => Promise<string>
 }
 
@@ -45,13 +45,13 @@ export const oneShots = ['secrets', 'identity-setup', 'pipeline-setup', 'warehou
 
 export const images = ['secrets', 'identity', 'pipeline', ...databases] as const
 
-/** The stack of this process; a signal, when given, ends whatever command of it runs. */
+/** Returns the stack of this process, with free ports. `signal` aborts its running commands. */
 export const describeStack = async (signal?: AbortSignal): Promise<Stack> => {
   const project = `sluice-smoke-${process.pid}`
   const identityPort = await freePort(13001)
   const pipelinePort = await freePort(identityPort + 1)
   const env = {
-    ...environmentOfDocker(),
+    ...dockerEnvironment(),
     IDENTITY_PORT: String(identityPort),
     PIPELINE_PORT: String(pipelinePort),
     SLUICE_IMAGE_TAG: project,
@@ -71,14 +71,17 @@ export const describeStack = async (signal?: AbortSignal): Promise<Stack> => {
     containers: async () => {
       const ids = await docker(['ps', '--all', '--quiet', '--filter', `label=com.docker.compose.project=${project}`])
       const found: Container[] = JSON.parse(await docker(['inspect', ...ids.trim().split('\n')]))
-      return new Map(found.map((each) => [each.Config.Labels['com.docker.compose.service'] ?? '', each]))
+      return new Map(found.map((container) => [container.Config.Labels['com.docker.compose.service'] ?? '', container]))
     },
     execute: (service, ...command) => compose(['exec', '--no-TTY', service, ...command]),
   }
 }
 
-/** Nothing of the caller's settings for Sluice, so that the defaults are what is tested; only how to reach the engine. */
-const environmentOfDocker = (): NodeJS.ProcessEnv =>
+/**
+ * Returns the environment variables that docker needs, without settings of Sluice, because the test covers the
+ * defaults.
+ */
+const dockerEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) =>
       /^(PATH|HOME|USERPROFILE|XDG_\w+|DOCKER_\w+|BUILDKIT_\w+)$/.test(name),

@@ -1,23 +1,21 @@
 /**
- * Proves docker-compose.yml on a real engine, beside whatever else runs there: builds, starts, runs the demo, looks for
- * what must not be (root, open ports, readable secrets, development packages), crashes the worker and each database,
- * stops and starts again, and removes everything it made.
- *
- *     npm run compose-smoke
+ * `npm run compose-smoke` tests docker-compose.yml with the container engine of this machine: it builds and starts the
+ * stack, runs the demo, checks that there are no root processes, open ports, readable secrets or development packages,
+ * kills the worker and each database, readRestartCounts the stack, and removes everything that it created.
  */
 import { deepStrictEqual } from 'node:assert'
 import { run } from './run-command.ts'
-import { expectConfined } from './confinement.ts'
-import { adminPassword, runDemo } from './demo.ts'
-import { expectExposure } from './network-exposure.ts'
-import { crash, restarts, untilHealthy } from './health.ts'
-import { expectProductionOnly } from './image-contents.ts'
-import { expectSecrecy, readSecrets } from './secret-leaks.ts'
+import { assertContainersConfined } from './confinement.ts'
+import { readAdminPassword, runDemo } from './run-demo.ts'
+import { assertNetworkExposure } from './network-exposure.ts'
+import { crashContainer, readRestartCounts, waitUntilHealthy } from './container-health.ts'
+import { assertProductionFilesOnly } from './image-contents.ts'
+import { assertNoSecretLeaks, readSecrets } from './secret-leaks.ts'
 import { databases, describeStack, images, type Stack } from './compose-project.ts'
-import { expectSignIn } from './sign-in.ts'
-import { step } from './run-step.ts'
+import { assertSignInServed } from './sign-in.ts'
+import { runStep } from './run-step.ts'
 
-const engineAnswers = (): Promise<boolean> =>
+const isEngineAvailable = (): Promise<boolean> =>
   Promise.all([
     run('docker', ['version', '--format', '{{.Server.Version}}'], { seconds: 20 }),
     run('docker', ['compose', 'version'], { seconds: 20 }),
@@ -26,51 +24,61 @@ const engineAnswers = (): Promise<boolean> =>
     () => false,
   )
 
-const story = async (stack: Stack): Promise<void> => {
+const runSmokeTest = async (stack: Stack): Promise<void> => {
   const up = (): Promise<string> => stack.compose(['up', '--detach', '--wait', '--wait-timeout', '300'], 600)
 
-  await step('the images build', () => stack.compose(['build'], 1200))
-  await step('identity holds nothing but what it runs on', () => expectProductionOnly(stack, 'identity'))
-  await step('pipeline holds nothing but what it runs on', () => expectProductionOnly(stack, 'pipeline'))
-  await step('an empty machine becomes a healthy stack', () => up().then(() => untilHealthy(stack)))
-  const password = await step('identity-setup printed the administrator', () => adminPassword(stack))
-  await step('the demo loads 20,000 rows', () => runDemo(stack, password))
+  await runStep('the images build', () => stack.compose(['build'], 1200))
+  await runStep('the image of identity contains only production files', () =>
+    assertProductionFilesOnly(stack, 'identity'),
+  )
+  await runStep('the image of pipeline contains only production files', () =>
+    assertProductionFilesOnly(stack, 'pipeline'),
+  )
+  await runStep('a new stack becomes healthy', () => up().then(() => waitUntilHealthy(stack)))
+  const password = await runStep('identity-setup printed the administrator', () => readAdminPassword(stack))
+  await runStep('the demo loads 20,000 rows', () => runDemo(stack, password))
 
-  await step('pages and the OpenID Provider answer', () => expectSignIn(stack))
+  await runStep('sign-in pages and the OpenID Provider respond', () => assertSignInServed(stack))
 
-  await step('no root, no capabilities, nothing to write to', () => expectConfined(stack))
-  await step('two published ports, and databases out of reach', () => expectExposure(stack))
-  await step('no secret is readable outside its volume', () => expectSecrecy(stack, password))
+  await runStep('containers have no root, no capabilities and no writable file system', () =>
+    assertContainersConfined(stack),
+  )
+  await runStep('two ports are published, and each service reaches only its databases', () =>
+    assertNetworkExposure(stack),
+  )
+  await runStep('no secret is readable outside its volume', () => assertNoSecretLeaks(stack, password))
 
-  await step('a crashed worker comes back', () => crash(stack, 'pipeline-worker').then(() => untilHealthy(stack)))
+  await runStep('a crashed worker is restarted', () =>
+    crashContainer(stack, 'pipeline-worker').then(() => waitUntilHealthy(stack)),
+  )
   for (const database of databases) {
-    await step(`a crashed ${database} comes back, and no service falls with it`, async () => {
-      const before = await restarts(stack)
-      await crash(stack, database)
-      await untilHealthy(stack)
-      deepStrictEqual(await restarts(stack), before)
+    await runStep(`a crashed ${database} is restarted, and no service ends`, async () => {
+      const before = await readRestartCounts(stack)
+      await crashContainer(stack, database)
+      await waitUntilHealthy(stack)
+      deepStrictEqual(await readRestartCounts(stack), before)
     })
   }
-  await step('the demo loads again', () => runDemo(stack, password))
+  await runStep('the demo loads again', () => runDemo(stack, password))
 
   const secrets = await readSecrets(stack)
-  await step('stopped and started again, it is healthy', async () => {
+  await runStep('the stack is healthy after a restart', async () => {
     await stack.compose(['down'])
     await up()
-    await untilHealthy(stack)
+    await waitUntilHealthy(stack)
   })
-  await step('with the same secrets and the same administrator', async () => {
+  await runStep('secrets and administrator are unchanged after the restart', async () => {
     deepStrictEqual(await readSecrets(stack), secrets)
     await runDemo(stack, password)
   })
 }
 
-const remove = async (stack: Stack): Promise<void> => {
+const removeStack = async (stack: Stack): Promise<void> => {
   await stack.compose(['down', '--volumes', '--remove-orphans', '--timeout', '10'])
   await stack.docker(['image', 'rm', '--force', ...images.map(stack.image)])
 }
 
-const tellFailure = async (stack: Stack, error: unknown): Promise<void> => {
+const printFailure = async (stack: Stack, error: unknown): Promise<void> => {
   process.exitCode = 1
   for (const args of [
     ['ps', '--all'],
@@ -81,12 +89,12 @@ const tellFailure = async (stack: Stack, error: unknown): Promise<void> => {
   console.error(error instanceof Error ? error.message : error)
 }
 
-if (await engineAnswers()) {
+if (await isEngineAvailable()) {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
   const stack = await describeStack()
-  await story(await describeStack(interruption.signal)).catch((error: unknown) => tellFailure(stack, error))
-  await step('everything is removed', () => remove(stack))
+  await runSmokeTest(await describeStack(interruption.signal)).catch((error: unknown) => printFailure(stack, error))
+  await runStep('everything is removed', () => removeStack(stack))
 } else {
-  console.log('No container engine with compose answers here, so the compose smoke test is skipped.')
+  console.log('The compose smoke test is skipped: no container engine with compose is available.')
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { root } from '../paths.ts'
 import type { Stack } from './compose-project.ts'
 
-type Entry = {
+type LockEntry = {
   link?: boolean
   resolved?: string
   optional?: boolean
@@ -12,12 +12,15 @@ type Entry = {
   optionalDependencies?: Record<string, string>
   peerDependencies?: Record<string, string>
 }
-type Lock = Record<string, Entry>
+type LockEntries = Record<string, LockEntry>
 
-/** Throws unless an image holds exactly one application, the packages it needs to run, and no test or package manager. */
-export const expectProductionOnly = async (stack: Stack, app: string): Promise<void> => {
-  const lock: Lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages
-  const needed = neededBy(lock, `apps/${app}`)
+/**
+ * Throws unless an image contains exactly one application and its production packages, without tests and package
+ * managers.
+ */
+export const assertProductionFilesOnly = async (stack: Stack, app: string): Promise<void> => {
+  const lock: LockEntries = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages
+  const needed = findRequiredPackages(lock, `apps/${app}`)
   const files = await stack.docker([
     'run',
     '--rm',
@@ -34,7 +37,7 @@ export const expectProductionOnly = async (stack: Stack, app: string): Promise<v
   ])
   const lines = files.split('\n')
   const unreadable = lines.filter((line) => line.slice(11).startsWith('/sluice/') && line[7] !== 'r')
-  deepStrictEqual(unreadable, [], `files of ours that the image ${app}'s user cannot read`)
+  deepStrictEqual(unreadable, [], `files of Sluice that the user of the image ${app} cannot read`)
   const paths = lines.map((line) => line.slice(11))
 
   const packages = paths.flatMap(
@@ -42,7 +45,7 @@ export const expectProductionOnly = async (stack: Stack, app: string): Promise<v
       /^\/sluice\/((?:packages\/[^/]+\/)?(?:node_modules\/(?:@[^/]+\/)?[^/]+\/?)+)\/package\.json$/.exec(path)?.[1] ??
       [],
   )
-  if (packages.length === 0) throw new Error(`the image ${app} holds no packages`)
+  if (packages.length === 0) throw new Error(`the image ${app} contains no packages`)
   deepStrictEqual(
     packages.filter((path) => !needed.has(path)),
     [],
@@ -57,25 +60,25 @@ export const expectProductionOnly = async (stack: Stack, app: string): Promise<v
   deepStrictEqual(
     paths.filter((path) => unwanted.test(path)),
     [],
-    `files that have no place in the image ${app}`,
+    `files that the image ${app} must not contain`,
   )
 }
 
-/** The lock's paths of every installed package that a workspace needs to run, found as Node finds them. */
-const neededBy = (lock: Lock, workspace: string): Set<string> => {
-  const seen = new Set<string>([workspace])
-  for (const path of seen) {
+/** Returns the lock file paths of all packages that a workspace needs in production, resolved as Node resolves them. */
+const findRequiredPackages = (lock: LockEntries, workspace: string): Set<string> => {
+  const required = new Set<string>([workspace])
+  for (const path of required) {
     const entry = lock[path]
     const wanted = { ...entry?.dependencies, ...entry?.optionalDependencies, ...entry?.peerDependencies }
     for (const name of Object.keys(wanted)) {
       const found = resolveFrom(lock, path, name)
-      if (found !== undefined) seen.add(lock[found]?.link === true ? (lock[found].resolved ?? found) : found)
+      if (found !== undefined) required.add(lock[found]?.link === true ? (lock[found].resolved ?? found) : found)
     }
   }
-  return new Set([...seen].filter((path) => path.includes('node_modules/')))
+  return new Set([...required].filter((path) => path.includes('node_modules/')))
 }
 
-const resolveFrom = (lock: Lock, from: string, name: string): string | undefined => {
+const resolveFrom = (lock: LockEntries, from: string, name: string): string | undefined => {
   for (let folder = from; ; folder = folder.replace(/\/?[^/]*$/, '')) {
     const path = `${folder}${folder === '' ? '' : '/'}node_modules/${name}`
     if (lock[path] !== undefined) return path

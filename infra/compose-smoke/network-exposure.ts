@@ -1,15 +1,18 @@
 import { deepStrictEqual, strictEqual } from 'node:assert'
 import { databases, services, type Stack } from './compose-project.ts'
 
-/** Which database each service may reach. */
-const reach: Record<(typeof services)[number], readonly string[]> = {
+/** The databases that each service can connect to. */
+const allowedDatabases: Record<(typeof services)[number], readonly string[]> = {
   identity: ['identity-db'],
   pipeline: ['pipeline-db', 'warehouse-db'],
   'pipeline-worker': ['pipeline-db', 'warehouse-db'],
 }
 
-/** Throws unless two ports are published, to this machine alone, and each service reaches its own databases and no other. */
-export const expectExposure = async (stack: Stack): Promise<void> => {
+/**
+ * Throws unless exactly two ports are published, on loopback only, and each service can connect only to its own
+ * databases.
+ */
+export const assertNetworkExposure = async (stack: Stack): Promise<void> => {
   const containers = await stack.containers()
   const published = [...containers].flatMap(([service, { NetworkSettings }]) =>
     Object.entries(NetworkSettings.Ports).flatMap(([port, bindings]) =>
@@ -25,16 +28,19 @@ export const expectExposure = async (stack: Stack): Promise<void> => {
     for (const database of databases) {
       const address = Object.values(containers.get(database)?.NetworkSettings.Networks ?? {})[0]?.IPAddress ?? ''
       strictEqual(
-        await reaches(stack, service, address),
-        reach[service].includes(database),
+        await canConnect(stack, service, address),
+        allowedDatabases[service].includes(database),
         `${service} reaches ${database}`,
       )
     }
   }
 }
 
-/** By address: a network that only hides a name would not pass. */
-const reaches = async (stack: Stack, service: string, address: string): Promise<boolean> => {
+/**
+ * Returns whether a service can connect to an IP address. A host name would not do, because a network may hide the name
+ * only.
+ */
+const canConnect = async (stack: Stack, service: string, address: string): Promise<boolean> => {
   const script = `const socket = require('net').connect({ host: '${address}', port: 5432, timeout: 1500 })
     const end = (word) => { console.log(word); process.exit() }
     socket.on('connect', () => end('yes')).on('timeout', () => end('no')).on('error', () => end('no'))`

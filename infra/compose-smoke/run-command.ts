@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 
-/** Runs a program to its end and returns what it printed. Throws with the end of what it said when it fails or takes too long. */
+/** Runs a program and returns its standard output. Throws with the end of its output if it fails or times out. */
 export const run = (
   program: string,
   args: string[],

@@ -3,7 +3,7 @@ import { images, type Stack } from './compose-project.ts'
 
 const volumes = ['identity', 'pipeline', 'warehouse-setup', 'identity-db', 'pipeline-db', 'warehouse-db']
 
-/** Every secret of the installation: the text of each file, by its path. */
+/** Returns the text of all secret files by path. */
 export const readSecrets = async (stack: Stack): Promise<Record<string, string>> => {
   const mounts = volumes.map((reader) => `--volume=${stack.volume(`${reader}-secrets`)}:/secrets/${reader}:ro`)
   const script = `const { globSync, readFileSync } = require('fs')
@@ -15,11 +15,11 @@ export const readSecrets = async (stack: Stack): Promise<Record<string, string>>
   )
 }
 
-/** Throws when a secret can be read anywhere but in its volume: configuration, containers, images, logs. */
-export const expectSecrecy = async (stack: Stack, adminPassword: string): Promise<void> => {
+/** Throws if a secret is in the configuration, the containers, the images or the logs. */
+export const assertNoSecretLeaks = async (stack: Stack, adminPassword: string): Promise<void> => {
   const files = await readSecrets(stack)
   const texts = Object.values(files)
-  ok(texts.length >= 13 && texts.every((text) => text.length >= 32), 'the volumes hold their secrets')
+  ok(texts.length >= 13 && texts.every((text) => text.length >= 32), 'a secret is missing in the volumes')
   const inUrls = texts.filter((text) => URL.canParse(text)).map((text) => new URL(text).password)
   const secrets = [
     ...texts,
@@ -34,15 +34,15 @@ export const expectSecrecy = async (stack: Stack, adminPassword: string): Promis
     ...images.map(stack.image),
   ])
   const histories = await Promise.all(images.map((name) => stack.docker(['history', '--no-trunc', stack.image(name)])))
-  const open: Record<string, string> = {
+  const readableTexts: Record<string, string> = {
     'docker compose config': await stack.compose(['config']),
     'docker inspect': inspected,
     'docker history': histories.join('\n'),
   }
   for (const service of containers.keys())
-    open[`the log of ${service}`] = await stack.compose(['logs', '--no-color', service])
+    readableTexts[`the log of ${service}`] = await stack.compose(['logs', '--no-color', service])
 
-  for (const [place, text] of Object.entries(open)) {
+  for (const [place, text] of Object.entries(readableTexts)) {
     ok(!secrets.some((secret) => text.includes(secret)), `a secret can be read in ${place}`)
     ok(
       place === 'the log of identity-setup' || !text.includes(adminPassword),

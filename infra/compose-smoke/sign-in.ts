@@ -2,13 +2,13 @@ import { match, ok, strictEqual } from 'node:assert'
 import type { Stack } from './compose-project.ts'
 
 const get = async (url: string): Promise<{ type: string; text: string }> => {
-  const answer = await fetch(url)
-  strictEqual(answer.status, 200, url)
-  return { type: answer.headers.get('content-type') ?? '', text: await answer.text() }
+  const response = await fetch(url)
+  strictEqual(response.status, 200, url)
+  return { type: response.headers.get('content-type') ?? '', text: await response.text() }
 }
 
-/** Throws unless people get a page with its style, and applications find the OpenID Provider and its keys. */
-export const expectSignIn = async ({ identityUrl }: Stack): Promise<void> => {
+/** Throws unless the account pages have a stylesheet, and the OpenID Provider publishes its metadata and keys. */
+export const assertSignInServed = async ({ identityUrl }: Stack): Promise<void> => {
   const page = await get(`${identityUrl}/account/forgot-password`)
   match(page.type, /text\/html/)
   const [, style] = /<link[^>]*rel="stylesheet"[^>]*href="([^"]+)"/.exec(page.text) ?? []

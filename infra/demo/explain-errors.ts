@@ -1,42 +1,43 @@
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Installation } from './installation.ts'
 
-const passwords: Record<Installation['passwordFrom'], string> = {
+const passwordAdvice: Record<Installation['passwordFrom'], string> = {
   SLUICE_ADMIN_PASSWORD: 'correct SLUICE_ADMIN_USERNAME and SLUICE_ADMIN_PASSWORD',
-  'secrets.json':
-    'the password that "npm start" made is not theirs any more: set SLUICE_ADMIN_PASSWORD to the one in use',
+  'secrets.json': 'the password that "npm start" generated was changed: set SLUICE_ADMIN_PASSWORD to the current one',
   terminal: 'try again',
 }
 
 /** Turns a failed sign-in into a sentence that says what to do. Returns unexpected errors unchanged. */
 export function explainSignIn(error: unknown, { identityUrl, username, passwordFrom }: Installation): unknown {
   if (error instanceof RemoteProblem && (error.status === 401 || error.status === 400))
-    return new Refusal(`${username} may not sign in with this password: ${passwords[passwordFrom]}.`, { cause: error })
+    return new UserError(`${username} cannot sign in with this password: ${passwordAdvice[passwordFrom]}.`, {
+      cause: error,
+    })
   if (error instanceof RemoteProblem && error.status === 404)
-    return new Refusal(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
-  return explain(error, 'identity service', identityUrl)
+    return new UserError(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
+  return explainError(error, 'identity service', identityUrl)
 }
 
 /** Turns a failure of a service into a sentence that says what to do. Returns unexpected errors unchanged. */
-export function explain(error: unknown, part: string, address: string): unknown {
-  if (error instanceof RemoteProblem) return new Refusal(refusalOf(error), { cause: error })
+export function explainError(error: unknown, part: string, address: string): unknown {
+  if (error instanceof RemoteProblem) return new UserError(describeProblem(error), { cause: error })
   if (!(error instanceof ServiceUnavailable)) return error
-  return new Refusal(`The ${part} at ${address} ${troubles[error.reason](error)}`, { cause: error })
+  return new UserError(`The ${part} at ${address} ${reasons[error.reason](error)}`, { cause: error })
 }
 
 const startFirst = 'run "npm start" first, in another terminal, or correct IDENTITY_URL and PIPELINE_URL.'
 
-const troubles: Record<ServiceUnavailable['reason'], (error: ServiceUnavailable) => string> = {
+const reasons: Record<ServiceUnavailable['reason'], (error: ServiceUnavailable) => string> = {
   unreachable: ({ message }) =>
-    `does not answer (${message.replaceAll(/^.*cannot be reached: |\.$/g, '')}): ${startFirst}`,
-  'timed-out': () => 'takes too long to answer: look at its log, or try again when the machine is less busy.',
-  overloaded: ({ problem, message }) => `cannot do this just now: ${problem?.detail ?? message}`,
-  'malformed-answer': ({ message }) => `is not the Sluice that this demo knows: ${message}`,
+    `does not respond (${message.replaceAll(/^.*cannot be reached: |\.$/g, '')}): ${startFirst}`,
+  'timed-out': () => 'did not respond in time: check its log, or try again when the machine is less busy.',
+  overloaded: ({ problem, message }) => `is overloaded: ${problem?.detail ?? message}`,
+  'malformed-answer': ({ message }) => `gave a response that this demo does not understand: ${message}`,
 }
 
-function refusalOf({ status, message, errors, requestId }: RemoteProblem): string {
+function describeProblem({ status, message, errors, requestId }: RemoteProblem): string {
   const details = errors.map(({ pointer, detail }) => `${pointer} ${detail}`).filter((text) => !message.includes(text))
-  const said = [message, ...details.slice(0, 3)].join(' ')
-  return status >= 500 ? `${said} (request ${requestId})` : said
+  const text = [message, ...details.slice(0, 3)].join(' ')
+  return status >= 500 ? `${text} (request ${requestId})` : text
 }

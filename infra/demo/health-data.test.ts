@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { healthData, writeHealthData } from './health-data.ts'
 
-/** RFC 4180, for what the generator writes. */
-function recordsOf(csv: string): string[][] {
+/** Parses the CSV that the generator writes (RFC 4180). */
+function parseCsv(csv: string): string[][] {
   const fields = /(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n)/g
   const records: string[][] = [[]]
   for (const [, quoted, plain = '', end] of csv.matchAll(fields)) {
@@ -17,11 +17,12 @@ function recordsOf(csv: string): string[][] {
   return records
 }
 
-const all = (rows: number, seed?: number) => [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
+const generateAll = (rows: number, seed?: number) =>
+  [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 it('healthData returns the requested number of rows, each with a unique facility, month and indicator', () => {
-  const [header, ...rows] = recordsOf(all(20_000))
+  const [header, ...rows] = parseCsv(generateAll(20_000))
   expect(header).toHaveLength(11)
   expect(rows).toHaveLength(20_000)
   expect(new Set(rows.map((row) => row.length))).toEqual(new Set([11]))
@@ -29,7 +30,7 @@ it('healthData returns the requested number of rows, each with a unique facility
 })
 
 it('healthData contains leading zeros, quotes, commas, accents, line breaks and empty values', () => {
-  const rows = recordsOf(all(20_000)).slice(1)
+  const rows = parseCsv(generateAll(20_000)).slice(1)
   const columns = (index: number) => rows.map((row) => row[index] ?? '')
   expect(columns(3).every((code) => /^0\d{6}$/.test(code))).toBe(true)
   expect(columns(4).some((name) => name.includes('"') && name.includes(' '))).toBe(true)
@@ -43,8 +44,8 @@ it('healthData contains leading zeros, quotes, commas, accents, line breaks and 
 })
 
 it('healthData returns the same rows for the same seed and other rows for another seed', () => {
-  expect(digest(all(3_000))).toBe(digest(all(3_000, 1)))
-  expect(digest(all(3_000, 2))).not.toBe(digest(all(3_000)))
+  expect(digest(generateAll(3_000))).toBe(digest(generateAll(3_000, 1)))
+  expect(digest(generateAll(3_000, 2))).not.toBe(digest(generateAll(3_000)))
 })
 
 it('healthData yields chunks below 300,000 characters, so any number of rows fits into memory', () => {
@@ -57,7 +58,7 @@ it('writeHealthData writes the rows to a file, and rejects when its signal abort
   const folder = await mkdtemp(join(tmpdir(), 'sluice-health-'))
   try {
     await writeHealthData(join(folder, 'a.csv'), { rows: 1_000 })
-    expect(await readFile(join(folder, 'a.csv'), 'utf8')).toBe(all(1_000))
+    expect(await readFile(join(folder, 'a.csv'), 'utf8')).toBe(generateAll(1_000))
     const stopped = writeHealthData(join(folder, 'b.csv'), { rows: 50_000_000, signal: AbortSignal.timeout(20) })
     await expect(stopped).rejects.toThrow(/abort/i)
   } finally {

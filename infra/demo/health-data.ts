@@ -31,16 +31,16 @@ const header =
  */
 export function* healthData({ rows, seed = 1 }: Omit<HealthDataOptions, 'signal'>): Generator<string> {
   const random = randomNumbers(seed)
-  const facilities = facilitiesFor(rows, random)
+  const facilities = createFacilities(rows, random)
   let chunk = header
   let left = rows
   for (let month = 0; month < months && left > 0; month++) {
-    const period = periodOf(month)
+    const period = describePeriod(month)
     for (const indicator of reported) {
       for (const facility of facilities) {
         if (left-- <= 0) break
         chunk += `${period.start},${facility.fields},${indicator.quoted},`
-        chunk += reportOf(indicator, facility.size, period, random)
+        chunk += formatReportFields(indicator, facility.size, period, random)
         if (chunk.length > chunkLength) {
           yield chunk
           chunk = ''
@@ -65,7 +65,7 @@ interface Period {
   rain: number
 }
 
-function periodOf(month: number): Period {
+function describePeriod(month: number): Period {
   const at = (index: number) => `${firstYear + Math.floor(index / 12)}-${twoDigits((index % 12) + 1)}-`
   return { start: `${at(month)}01`, following: at(month + 1), rain: Math.sin((month / 12) * 2 * Math.PI) }
 }
@@ -76,7 +76,7 @@ const twoDigits = (number: number) => (number < 10 ? `0${number}` : `${number}`)
 const reported = indicators.map((indicator) => ({ ...indicator, quoted: quoted(indicator.name) }))
 const remarks = comments.map(quoted)
 
-function facilitiesFor(rows: number, random: () => number) {
+function createFacilities(rows: number, random: () => number) {
   const count = Math.ceil(rows / (months * reported.length))
   return Array.from({ length: count }, (_, index) => {
     const pick = (from: readonly string[]) => from[Math.floor(random() * from.length)] ?? ''
@@ -88,7 +88,12 @@ function facilitiesFor(rows: number, random: () => number) {
 }
 
 /** Returns the fields that differ between reports: value, completeness, time of submission, lateness and comment. */
-function reportOf({ usual, season }: Indicator, size: number, { following, rain }: Period, random: () => number) {
+function formatReportFields(
+  { usual, season }: Indicator,
+  size: number,
+  { following, rain }: Period,
+  random: () => number,
+) {
   const missing = random() < 0.015
   const value = missing ? '' : Math.round(usual * size * (1 + (season * rain) / 2) * (0.7 + random() * 0.6))
   const completeness = missing ? '' : (100 - random() * random() * 60).toFixed(2)

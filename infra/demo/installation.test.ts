@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
-import { Misuse, readArguments } from './arguments.ts'
-import { explain, explainSignIn } from './explain-errors.ts'
+import { UsageError, parseDemoArguments } from './demo-arguments.ts'
+import { explainError, explainSignIn } from './explain-errors.ts'
 import { findInstallation } from './installation.ts'
-import { csvFile } from './upload-file.ts'
+import { inspectUploadFile } from './upload-file.ts'
 
 let state: string
 beforeEach(async () => {
@@ -50,9 +50,9 @@ it('findInstallation prefers environment variables to the stored addresses and p
 it('findInstallation omits the stored password for another address or another user name', async () => {
   await keep('local.json', local)
   await keep('secrets.json', secrets)
-  const elsewhere = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
-  const another = await findInstallation({ SLUICE_ADMIN_USERNAME: 'bo' }, state)
-  expect([elsewhere.password, another.password]).toEqual([undefined, undefined])
+  const otherAddress = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
+  const otherUser = await findInstallation({ SLUICE_ADMIN_USERNAME: 'bo' }, state)
+  expect([otherAddress.password, otherUser.password]).toEqual([undefined, undefined])
 })
 
 it('findInstallation uses the default ports if local.json is invalid, and refuses an invalid URL', async () => {
@@ -64,13 +64,13 @@ it('findInstallation uses the default ports if local.json is invalid, and refuse
     password: undefined,
     passwordFrom: 'terminal',
   })
-  await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(Misuse)
+  await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(UsageError)
 })
 
-it('readArguments returns the file, the number of rows and the name, with defaults', () => {
-  expect(readArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
-  expect(readArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
-  expect(readArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
+it('parseDemoArguments returns the file, the number of rows and the name, with defaults', () => {
+  expect(parseDemoArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
+  expect(parseDemoArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
+  expect(parseDemoArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
 })
 
 it.each([
@@ -81,28 +81,30 @@ it.each([
   [['a.csv', '--rows', '5']],
   [['--name', ' ']],
   [['--colour']],
-])('readArguments rejects %j', (given) => {
-  expect(() => readArguments(given)).toThrow(Misuse)
+])('parseDemoArguments rejects %j', (given) => {
+  expect(() => parseDemoArguments(given)).toThrow(UsageError)
 })
 
-it('csvFile rejects an empty file, a missing file and a folder', async () => {
+it('inspectUploadFile rejects an empty file, a missing file and a folder', async () => {
   await writeFile(join(state, 'empty.csv'), '')
-  await expect(csvFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
-  await expect(csvFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/does not exist/)
-  await expect(csvFile(state, 'x')).rejects.toThrow(/is not a file/)
+  await expect(inspectUploadFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
+  await expect(inspectUploadFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/does not exist/)
+  await expect(inspectUploadFile(state, 'x')).rejects.toThrow(/is not a file/)
 })
 
-it('explainSignIn and explain say what failed and what to do, and return other errors unchanged', async () => {
+it('explainSignIn and explainError say what failed and what to do, and return other errors unchanged', async () => {
   const installation = { ...(await findInstallation({}, state)), passwordFrom: 'SLUICE_ADMIN_PASSWORD' as const }
   const problem = (status: number, detail: string) =>
     new RemoteProblem({ type: 'urn:problem:x', title: 'No.', status, code: 'x', detail })
   const unreachable = new ServiceUnavailable('unreachable', 'http://a cannot be reached: connect ECONNREFUSED.')
-  const said = (error: unknown) => (error as Error).message
+  const messageOf = (error: unknown) => (error as Error).message
 
-  expect(said(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
-  expect(said(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
-  expect(said(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
-  expect(said(explain(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe('The file is empty.')
-  const bug = new TypeError('of ours')
-  expect(explain(bug, 'pipeline service', 'http://a')).toBe(bug)
+  expect(messageOf(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
+  expect(messageOf(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
+  expect(messageOf(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
+  expect(messageOf(explainError(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe(
+    'The file is empty.',
+  )
+  const bug = new TypeError('a bug')
+  expect(explainError(bug, 'pipeline service', 'http://a')).toBe(bug)
 })

@@ -11,8 +11,8 @@ import {
   type UploadedFile,
 } from '@sluice/client/pipeline'
 import { findOrCreatePipeline, findOrCreateSchema } from './find-or-create.ts'
-import { runToTheEnd } from './run-and-wait.ts'
-import { csvFile, uploadFile } from './upload-file.ts'
+import { runToCompletion } from './run-and-wait.ts'
+import { inspectUploadFile, uploadFile } from './upload-file.ts'
 
 export interface CsvLoad {
   pipelineUrl: string
@@ -57,36 +57,36 @@ export interface LoadedCsv {
 
 /**
  * Creates or finds a schema and a CSV_UPLOAD pipeline, uploads the file as a stream, runs the pipeline and reads the
- * table. Rejects with Refusal (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is a
- * result.
+ * table. Rejects with UserError (the file), RemoteProblem, ServiceUnavailable, or the signal's reason. A failed run is
+ * a result.
  */
 export async function loadCsv(load: CsvLoad): Promise<LoadedCsv> {
   const { file: path, watch = {}, signal, firstRows = 5 } = load
-  const source = await csvFile(path, load.fileName ?? basename(path))
+  const source = await inspectUploadFile(path, load.fileName ?? basename(path))
   const service = serviceClient({ baseUrl: load.pipelineUrl, token: load.token })
   const schema = await findOrCreateSchema(service, load.schema ?? 'demo')
   const pipeline = await findOrCreatePipeline(service, load.name ?? basename(path, extname(path)), schema)
 
-  const began = performance.now()
-  const sent = (bytes: number) => watch.uploading?.(bytes, source.size)
-  sent(0)
-  const file = await uploadFile(service, pipeline.id, source, { sent, signal })
-  const upload = performance.now() - began
+  const startedAt = performance.now()
+  const onSent = (bytes: number) => watch.uploading?.(bytes, source.size)
+  onSent(0)
+  const file = await uploadFile(service, pipeline.id, source, { sent: onSent, signal })
+  const upload = performance.now() - startedAt
 
-  const run = await runToTheEnd(service, pipeline.id, file, { seen: (run) => watch.running?.(run), signal })
+  const run = await runToCompletion(service, pipeline.id, file, { onProgress: (run) => watch.running?.(run), signal })
   const loaded = run.status === 'OK' || run.status === 'WARNING'
   return {
     schema,
     pipeline,
     file,
     run,
-    ...(loaded ? await tableOf(service, pipeline.id, firstRows) : { table: undefined, data: undefined }),
-    rejected: run.progress.rowsRejected > 0 ? await rejectedOf(service, pipeline.id, run) : [],
-    timing: { upload, ...timesOf(run) },
+    ...(loaded ? await readTable(service, pipeline.id, firstRows) : { table: undefined, data: undefined }),
+    rejected: run.progress.rowsRejected > 0 ? await readRejectedRows(service, pipeline.id, run) : [],
+    timing: { upload, ...calculateTimes(run) },
   }
 }
 
-async function tableOf(service: ServiceClient, uid: string, pageSize: number) {
+async function readTable(service: ServiceClient, uid: string, pageSize: number) {
   const params = { uid }
   const [table, data] = await Promise.all([
     service.call(dataPipelines.table, { params }),
@@ -95,13 +95,13 @@ async function tableOf(service: ServiceClient, uid: string, pageSize: number) {
   return { table, data }
 }
 
-const rejectedOf = (service: ServiceClient, uid: string, { taskId }: Run) =>
+const readRejectedRows = (service: ServiceClient, uid: string, { taskId }: Run) =>
   service.call(dataPipelines.rejectedRows, { params: { uid, taskId }, query: { pageSize: 5 } })
 
-/** All times are those of the service's clock. */
-function timesOf({ created, started, finished }: Run) {
-  const at = (time: string | undefined, otherwise: number) => (time === undefined ? otherwise : Date.parse(time))
-  const asked = Date.parse(created)
-  const begun = at(started, asked)
-  return { queued: begun - asked, load: at(finished, begun) - begun }
+/** Returns the milliseconds in the queue and of the load, by the clock of the service. */
+function calculateTimes({ created, started, finished }: Run) {
+  const parseTime = (time: string | undefined, fallback: number) => (time === undefined ? fallback : Date.parse(time))
+  const createdMs = Date.parse(created)
+  const startedMs = parseTime(started, createdMs)
+  return { queued: startedMs - createdMs, load: parseTime(finished, startedMs) - startedMs }
 }

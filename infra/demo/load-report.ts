@@ -1,9 +1,9 @@
 import type { Colors } from 'picocolors/types.js'
 import type { LoadedCsv } from './load-csv.ts'
 import { byteRate, bytesText, rowRate, rowsText, secondsText } from './format-units.ts'
-import { printable, textTable } from './text-table.ts'
+import { toPrintable, textTable } from './text-table.ts'
 
-export interface Reporting {
+export interface ReportOptions {
   colors: Colors
   /** Columns of the terminal. */
   width: number
@@ -15,19 +15,19 @@ export interface Reporting {
 const numeric = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
 
 /** Describes the result of a load: first rows, column types, times, and where to continue. */
-export function report(loaded: LoadedCsv, reporting: Reporting): string {
+export function formatReport(loaded: LoadedCsv, options: ReportOptions): string {
   const sections = [
-    outcome(loaded, reporting),
-    ...(loaded.data ? [firstRows(loaded, reporting), columnTypes(loaded, reporting)] : []),
-    ...(loaded.rejected.length > 0 ? [rejectedRows(loaded, reporting)] : []),
-    timing(loaded, reporting),
-    ...(loaded.table ? [next(loaded, reporting)] : []),
+    outcome(loaded, options),
+    ...(loaded.data ? [firstRows(loaded, options), columnTypes(loaded, options)] : []),
+    ...(loaded.rejected.length > 0 ? [rejectedRows(loaded, options)] : []),
+    timing(loaded, options),
+    ...(loaded.table ? [next(loaded, options)] : []),
   ]
   return sections.map((lines) => lines.map((line) => `  ${line}`.trimEnd()).join('\n')).join('\n\n')
 }
 
-function outcome({ run, table, pipeline }: LoadedCsv, { colors }: Reporting): string[] {
-  const message = run.message ? printable(run.message) : ''
+function outcome({ run, table, pipeline }: LoadedCsv, { colors }: ReportOptions): string[] {
+  const message = run.message ? toPrintable(run.message) : ''
   if (run.status === 'OK' || run.status === 'WARNING') {
     const sign = run.status === 'OK' ? colors.green('●') : colors.yellow('▲')
     const rows = rowsText(run.rowsWritten ?? table?.rowCount ?? 0)
@@ -36,11 +36,11 @@ function outcome({ run, table, pipeline }: LoadedCsv, { colors }: Reporting): st
     const more = message.replace(/^Loaded [^.]*\.\S* ?/, '')
     return [`${sign} ${rows} loaded into ${place}`, ...(more ? [`  ${colors.yellow(more)}`] : [])]
   }
-  const name = printable(pipeline.name)
-  return [`${colors.red('✗')} The run of "${name}" ended ${run.status}: ${message || 'it does not say why.'}`]
+  const name = toPrintable(pipeline.name)
+  return [`${colors.red('✗')} The run of "${name}" ended ${run.status}: ${message || 'without a message.'}`]
 }
 
-function firstRows({ data }: LoadedCsv, { colors, width }: Reporting): string[] {
+function firstRows({ data }: LoadedCsv, { colors, width }: ReportOptions): string[] {
   const { columns, rows } = data!
   const { lines, columnsShown } = textTable([columns.map(({ name }) => name), ...rows], {
     width: width - 2,
@@ -55,7 +55,7 @@ function firstRows({ data }: LoadedCsv, { colors, width }: Reporting): string[] 
 
 const maxColumns = 40
 
-function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[] {
+function columnTypes({ data }: LoadedCsv, { colors, width }: ReportOptions): string[] {
   const { columns } = data!
   const shown = columns.slice(0, maxColumns)
   const { lines } = textTable(
@@ -67,12 +67,12 @@ function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[
 }
 
 /** Shows reasons in full, because they say what to do, and as much of the rows as fits the line. */
-function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, pipelineUrl }: Reporting): string[] {
+function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, pipelineUrl }: ReportOptions): string[] {
   const lines = rejected.map(({ line, column, reason, raw }) => {
-    const said = `line ${line}: ${column ? `${printable(column)}: ` : ''}${printable(reason)}`
-    const room = Math.max(20, width - 6 - said.length)
-    const row = printable(raw)
-    return `${said}  ${colors.dim(row.length > room ? `${row.slice(0, room - 1)}…` : row)}`
+    const description = `line ${line}: ${column ? `${toPrintable(column)}: ` : ''}${toPrintable(reason)}`
+    const remainingWidth = Math.max(20, width - 6 - description.length)
+    const row = toPrintable(raw)
+    return `${description}  ${colors.dim(row.length > remainingWidth ? `${row.slice(0, remainingWidth - 1)}…` : row)}`
   })
   const all = `${pipelineUrl}/api/v1/data-pipelines/${pipeline.id}/runs/${run.taskId}/rejected-rows`
   return [
@@ -82,7 +82,7 @@ function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, p
   ]
 }
 
-function timing({ file, run, timing: { upload, queued, load } }: LoadedCsv, { colors }: Reporting): string[] {
+function timing({ file, run, timing: { upload, queued, load } }: LoadedCsv, { colors }: ReportOptions): string[] {
   const rows = run.rowsWritten ?? run.progress.rowsRead
   return [
     colors.dim('Timing'),
@@ -92,12 +92,12 @@ function timing({ file, run, timing: { upload, queued, load } }: LoadedCsv, { co
   ]
 }
 
-function next({ pipeline }: LoadedCsv, { colors, identityUrl, pipelineUrl, username }: Reporting): string[] {
+function next({ pipeline }: LoadedCsv, { colors, identityUrl, pipelineUrl, username }: ReportOptions): string[] {
   const login = JSON.stringify({ username, password: '…' }).replaceAll("'", String.raw`'\''`)
   return [
     colors.dim('Next'),
-    `Everything that can be asked: ${colors.cyan(`${pipelineUrl}/docs`)}`,
-    'The same rows with curl (put the password for …):',
+    `All requests of the API: ${colors.cyan(`${pipelineUrl}/docs`)}`,
+    'The same rows with curl (replace … by the password):',
     `  TOKEN=$(curl -s ${identityUrl}/api/v1/auth/login -H 'content-type: application/json' \\`,
     `    -d '${login}' | sed 's/.*"accessToken":"\\([^"]*\\)".*/\\1/')`,
     `  curl -s -H "authorization: Bearer $TOKEN" '${pipelineUrl}/api/v1/data-pipelines/${pipeline.id}/data?pageSize=3'`,

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { byteRate, bytesText, rowRate, rowsText, secondsText } from './format-units.ts'
-import { progress } from './progress.ts'
-import { printable, textTable } from './text-table.ts'
+import { createProgressView } from './progress-bar.ts'
+import { toPrintable, textTable } from './text-table.ts'
 
 function stream(isTTY: boolean, columns = 60) {
   const written: string[] = []
@@ -30,9 +30,9 @@ it('textTable cuts long cells and omits columns to fit the width', () => {
   expect(textTable([['a'.repeat(9), 'b'.repeat(9), 'c']], { width: 20, right: [] }).columnsShown).toBe(2)
 })
 
-it('printable replaces control characters, line breaks and bidirectional overrides', () => {
-  expect(printable('a\u001b[2Jb\r\nc\u202ed\u0007')).toBe('a·[2Jb⏎c·d·')
-  expect(printable({ a: '\u001b' })).toBe('{"a":"\\u001b"}')
+it('toPrintable replaces control characters, line breaks and bidirectional overrides', () => {
+  expect(toPrintable('a\u001b[2Jb\r\nc\u202ed\u0007')).toBe('a·[2Jb⏎c·d·')
+  expect(toPrintable({ a: '\u001b' })).toBe('{"a":"\\u001b"}')
 })
 
 it('formats bytes, seconds, rows and rates with units', () => {
@@ -46,23 +46,23 @@ it('formats bytes, seconds, rows and rates with units', () => {
   expect([rowsText(1), rowRate(200_000, 2_000), byteRate(5e6, 0)]).toEqual(['1 row', '100,000 rows/s', '5000.0 MB/s'])
 })
 
-it('progress redraws one line on a terminal and cuts it to the width of the terminal', () => {
+it('createProgressView redraws one line on a terminal and cuts it to the width of the terminal', () => {
   const terminal = stream(true, 40)
-  const view = progress(terminal)
-  view.show({ label: 'Loading', part: 0.5, detail: '100,000 rows, 12.0 MB/s, and more to say than fits' })
-  view.say('done')
-  const [drawn, cleared, said] = terminal.written
+  const view = createProgressView(terminal)
+  view.show({ label: 'Loading', fraction: 0.5, detail: '100,000 rows, 12.0 MB/s, and more text than fits' })
+  view.printLine('done')
+  const [drawn, cleared, printed] = terminal.written
   expect(drawn?.startsWith('\r  Loading   ██')).toBe(true)
   expect(drawn?.endsWith('\u001b[K')).toBe(true)
   expect(drawn?.replace('\r', '').replace('\u001b[K', '')).toHaveLength(39)
-  expect([cleared, said]).toEqual(['\r\u001b[K', 'done\n'])
+  expect([cleared, printed]).toEqual(['\r\u001b[K', 'done\n'])
 })
 
-it('progress writes one line for each label if the output is not a terminal', () => {
+it('createProgressView writes one line for each label if the output is not a terminal', () => {
   const file = stream(false)
-  const view = progress(file)
-  for (let part = 0; part <= 1; part += 0.001) view.show({ label: 'Uploading', part, detail: '1.0 MB' })
-  view.show({ label: 'Loading', part: undefined, detail: '' })
+  const view = createProgressView(file)
+  for (let fraction = 0; fraction <= 1; fraction += 0.001) view.show({ label: 'Uploading', fraction, detail: '1.0 MB' })
+  view.show({ label: 'Loading', fraction: undefined, detail: '' })
   view.clear()
   expect(file.written).toEqual(['  Uploading…\n', '  Loading…\n'])
 })

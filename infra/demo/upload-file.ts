@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import { upload, type ServiceClient } from '@sluice/client'
 import { dataPipelines, type UploadedFile } from '@sluice/client/pipeline'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
-export interface CsvFile {
+export interface SourceFile {
   path: string
   /** The name of the file at the service. */
   name: string
@@ -11,19 +11,19 @@ export interface CsvFile {
   size: number
 }
 
-/** Throws Refusal if the file cannot be loaded. */
-export async function csvFile(path: string, name: string): Promise<CsvFile> {
+/** Returns the size of a file. Throws UserError if it is missing, unreadable, empty or not a regular file. */
+export async function inspectUploadFile(path: string, name: string): Promise<SourceFile> {
   try {
     await using handle = await open(path)
-    const found = await handle.stat()
-    if (!found.isFile()) throw new Refusal(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
-    if (found.size === 0) throw new Refusal(`${path} is empty: there is nothing to load.`)
-    return { path, name, size: found.size }
+    const info = await handle.stat()
+    if (!info.isFile()) throw new UserError(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
+    if (info.size === 0) throw new UserError(`${path} is empty: there is nothing to load.`)
+    return { path, name, size: info.size }
   } catch (error) {
-    if (error instanceof Refusal) throw error
+    if (error instanceof UserError) throw error
     const { code } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
-    throw new Refusal(`${path} ${why}: give the path of a file (CSV, JSON or Excel).`)
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
+    throw new UserError(`${path} ${reason}: give the path of a file (CSV, JSON or Excel).`)
   }
 }
 
@@ -31,7 +31,7 @@ export async function csvFile(path: string, name: string): Promise<CsvFile> {
 export async function uploadFile(
   pipeline: ServiceClient,
   uid: string,
-  { path, name, size }: CsvFile,
+  { path, name, size }: SourceFile,
   { sent, signal }: { sent: (bytes: number) => void; signal?: AbortSignal | undefined },
 ): Promise<UploadedFile> {
   await using handle = await open(path)

@@ -1,6 +1,6 @@
 /**
- * `node one-time-code.mjs <base32 secret> <steps>`: the code that an authenticator app shows now, or so many steps of 30 seconds
- * later (RFC 6238). Runs with the reader's own Node.
+ * `node one-time-code.mjs <base32 secret> <steps>` prints the one-time code of an authenticator app (RFC 6238), this
+ * many steps of 30 seconds from now. It works with every Node version that the docs allow.
  */
 import { createHmac } from 'node:crypto'
 

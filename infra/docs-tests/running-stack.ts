@@ -4,35 +4,36 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root } from '../paths.ts'
 import { freePort } from '../postgres/free-port.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 
-/** What `npm start` starts, on ports and in a folder of its own; stopped and deleted when disposed. */
+/** An installation as of `npm start`, with separate ports and a separate folder. Disposal stops and deletes it. */
 export interface RunningStack extends AsyncDisposable {
   identityUrl: string
   pipelineUrl: string
   password: string
-  /** For files of the tests. */
+  /** A folder for files of the tests. */
   folder: string
-  /** What a program that is to find this installation is started with. */
+  /** The environment for programs that use this installation. */
   env: NodeJS.ProcessEnv
 }
 
-/** Milliseconds; the services' own time-outs are shorter and say more. */
+/** The timeouts of the services are shorter and have better messages. */
 const startTimeoutMs = 60_000
 
 /**
- * Starts PostgreSQL, both services and the worker as `npm start` does, with these further environment variables. Rejects
- * with what the start said.
+ * Starts PostgreSQL, both services and the worker as `npm start` does, with `more` environment variables. Rejects with
+ * the output if the start fails.
  */
 export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningStack> => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-tour-'))
   const state = join(folder, 'state')
   const password = 'Only for the tour, and $o it is long'
-  const identity = await freePort(14_100)
+  // Test files that run in parallel start at different ports, so that they do not choose the same one.
+  const identity = await freePort(14_100 + (process.pid % 100) * 10)
   const pipeline = await freePort(identity + 1)
   const env: NodeJS.ProcessEnv = {
     ...process.env,
-    // What jest needs is not meant for the programs that it starts.
+    // Programs must not inherit Jest's options of Node.
     NODE_OPTIONS: '',
     NO_COLOR: '1',
     FORCE_COLOR: undefined,
@@ -43,9 +44,9 @@ export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningS
     WORKER_PORT: String(await freePort(pipeline + 1)),
     ...more,
   }
-  // A test run that is killed cannot stop what it started: it ends by itself.
-  const leave = join(root, 'infra/local/stop-with-parent.ts')
-  const child = spawn(process.execPath, ['--import', leave, join(root, 'infra/local/start.ts')], {
+  // Ends the installation if the test run is killed.
+  const stopWithParent = join(root, 'infra/local/stop-with-parent.ts')
+  const child = spawn(process.execPath, ['--import', stopWithParent, join(root, 'infra/local/start.ts')], {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
@@ -53,11 +54,11 @@ export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningS
   const stop = async (): Promise<void> => {
     child.kill('SIGINT')
     await ended
-    await demolish(join(state, 'postgres'))
-    await demolish(folder)
+    await deleteDataFolder(join(state, 'postgres'))
+    await deleteDataFolder(folder)
   }
   try {
-    await said(child, 'Ctrl-C stops everything')
+    await waitForOutput(child, 'Ctrl-C stops everything')
   } catch (error) {
     await stop()
     throw error
@@ -72,20 +73,20 @@ export const startStack = async (more: NodeJS.ProcessEnv = {}): Promise<RunningS
   }
 }
 
-/** Settles when the text was said; rejects with all that was said when the process ends before or takes too long. */
-const said = (child: ChildProcess, text: string): Promise<void> =>
+/** Resolves when the text was printed. Rejects with the output if the process ends before, or after the timeout. */
+const waitForOutput = (child: ChildProcess, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    let heard = ''
-    const give = (why: string): void => reject(new Error(`${why} before "${text}" was said: ${heard}`))
-    const timer = setTimeout(give, startTimeoutMs, `${startTimeoutMs} ms passed`)
+    let output = ''
+    const fail = (why: string): void => reject(new Error(`${why} before "${text}" was printed: ${output}`))
+    const timer = setTimeout(fail, startTimeoutMs, `${startTimeoutMs} ms passed`)
     child.once('close', (code) => {
       clearTimeout(timer)
-      give(`The start ended with ${code}`)
+      fail(`The start ended with ${code}`)
     })
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (piece: string) => {
-        heard += piece
-        if (!heard.includes(text)) return
+        output += piece
+        if (!output.includes(text)) return
         clearTimeout(timer)
         resolve()
       })

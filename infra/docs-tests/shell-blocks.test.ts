@@ -9,8 +9,15 @@ import { itUnless } from '@sluice/testing/skip-tests'
 import { writeHealthData } from '../demo/health-data.ts'
 import { loadCsv, type CsvLoad, type LoadedCsv } from '../demo/load-csv.ts'
 import { root } from '../paths.ts'
-import { type Block, blocksOf, marked, outputsOf, type Placement, scriptOf } from './read-shell-blocks.ts'
-import { pathOfTerminal, runProgram } from './run-program.ts'
+import {
+  type Block,
+  joinBlocks,
+  parseShellBlocks,
+  parseOutputs,
+  type TourValues,
+  buildScript,
+} from './read-shell-blocks.ts'
+import { terminalPath, runProgram } from './run-program.ts'
 import { startStack, type RunningStack } from './running-stack.ts'
 
 let stack: RunningStack
@@ -29,7 +36,7 @@ const load = (file: string, more: Partial<CsvLoad> = {}): Promise<LoadedCsv> =>
   loadCsv({ pipelineUrl: stack.pipelineUrl, token: session.token, file, ...more })
 const typesOf = (columns: readonly Column[]) => columns.map(({ name, dataType }) => `${name} ${dataType}`)
 
-/** Pages with shell blocks that go on from the tour, in an order in which no page takes away what a later one needs. */
+/** Pages with shell blocks that continue the tour, in an order in which no page deletes what a later page needs. */
 const pages = [
   'docs/tour.md',
   'docs/search.md',
@@ -50,40 +57,41 @@ const pages = [
   'docs/sso-for-providers.md',
   'docs/people.md',
 ]
-/** Pages whose blocks are for the folder of the checkout. */
+/** Pages with shell blocks that run in the folder of the checkout. */
 const pagesOfOperators = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/object-stores.md']
 const blocks = new Map(
   globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((page) => [
     page,
-    blocksOf(page, readFileSync(join(root, page), 'utf8')),
+    parseShellBlocks(page, readFileSync(join(root, page), 'utf8')),
   ]),
 )
 const blocksToRun = (of: readonly string[]): Block[] =>
   of.flatMap((page) => blocks.get(page) ?? []).filter(({ notRun }) => notRun === undefined)
 
-/** The machine's own `node`, as in a terminal, takes twice as long to start as that of the project. The blocks start it 200 times. */
+/** The `node` of the machine takes twice as long to start as that of the project. The blocks start it 200 times. */
 const nodeOfBlocks = isLongRun ? undefined : process.execPath
 
-async function paste(shell: string, text: string, cwd: string): Promise<string> {
+/** Runs a script in a shell. Returns its output, and fails if it writes errors. */
+async function runInShell(shell: string, text: string, cwd: string): Promise<string> {
   const script = join(stack.folder, 'pasted.sh')
   await writeFile(script, text)
-  const { FORCE_COLOR: _, ...ours } = stack.env
-  const env = { ...ours, NODE_OPTIONS: '', NO_COLOR: '1', PATH: pathOfTerminal(process.env['PATH'], nodeOfBlocks) }
+  const { FORCE_COLOR: _, ...inherited } = stack.env
+  const env = { ...inherited, NODE_OPTIONS: '', NO_COLOR: '1', PATH: terminalPath(process.env['PATH'], nodeOfBlocks) }
   const { code, stdout, stderr } = await runProgram(shell, ['-e', script], { cwd, env })
   // curl's progress output, for commands without --silent.
-  const said = stderr.replaceAll(/^.*\r.*$|^ +% Total .*$|^ +Dload .*$|^ *[\d:\sk-]+$/gm, '').trim()
-  expect({ code, said, stdout: code === 0 ? '' : stdout }).toEqual({ code: 0, said: '', stdout: '' })
+  const errors = stderr.replaceAll(/^.*\r.*$|^ +% Total .*$|^ +Dload .*$|^ *[\d:\sk-]+$/gm, '').trim()
+  expect({ code, errors, stdout: code === 0 ? '' : stdout }).toEqual({ code: 0, errors: '', stdout: '' })
   return stdout
 }
 
-const placement = (): Placement => {
+const tourValues = (): TourValues => {
   const program = join(import.meta.dirname, 'one-time-code.mjs')
   const code = (steps: number) => `$(node '${program}' "$(echo "$SETUP" | field .secret)" ${steps})`
   return { ...stack, code: code(0), nextCode: code(1) }
 }
 
 /** Verifies that the tour's `curl` renews the access token. */
-const afterTour = `
+const afterTourScript = `
 printf '\\n=== renewal:1\\n'
 cp $SIGNED_IN/header header.before
 touch -t 200001010000 $SIGNED_IN/header
@@ -92,7 +100,7 @@ cmp -s header.before $SIGNED_IN/header || echo renewed
 `
 
 /** Verifies what docs/undo.md says about a column that is present but empty. */
-const afterPages = `
+const afterPagesScript = `
 printf '\\n=== empty column:1\\n'
 LOAD=$(post data-pipelines "{\\"name\\":\\"Empty $NOW\\",\\"type\\":\\"CSV_UPLOAD\\",\\"disabled\\":false,\\"runTrigger\\":\\"NEVER\\",\\"dataWarehouseTarget\\":{\\"schema\\":{\\"id\\":\\"$SCHEMA\\"}}}" | field .id)
 for VISITS in 120 ''; do
@@ -130,14 +138,14 @@ describe('the shell blocks in the docs', () => {
   itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))(
     'of docs/tour.md work when pasted into bash',
     async () => {
-      const tour = scriptOf(blocksToRun(['docs/tour.md']), placement())
-      expectTour(await paste('bash', tour, stack.folder))
+      const tour = buildScript(blocksToRun(['docs/tour.md']), tourValues())
+      expectTour(await runInShell('bash', tour, stack.folder))
     },
   )
 
   /** Returns the output of each block, with the page and line of the block. */
-  async function pasteIntoSh(script: string) {
-    const outputs = [...outputsOf(await paste('sh', script, stack.folder))]
+  async function runInSh(script: string) {
+    const outputs = [...parseOutputs(await runInShell('sh', script, stack.folder))]
     const of = (page: string) =>
       outputs
         .filter(([mark]) => mark.startsWith(`${page}:`))
@@ -147,17 +155,17 @@ describe('the shell blocks in the docs', () => {
   }
 
   it('of docs/tour.md work when pasted into sh, and renew the access token', async () => {
-    const { of } = await pasteIntoSh(scriptOf(blocksToRun(['docs/tour.md']), placement()) + afterTour)
+    const { of } = await runInSh(buildScript(blocksToRun(['docs/tour.md']), tourValues()) + afterTourScript)
     expectTour(of('docs/tour.md'))
     expect(of('renewal')).toMatch(/^renewed$/m)
   })
 
   itUnless(longRunOnly)('of all pages for users work when pasted into sh one page after another', async () => {
-    const { outputs, of } = await pasteIntoSh(scriptOf(blocksToRun(pages), placement()) + afterPages)
+    const { outputs, of } = await runInSh(buildScript(blocksToRun(pages), tourValues()) + afterPagesScript)
     expectTour(of('docs/tour.md'))
     const others = outputs.filter(([mark]) => !mark.startsWith('docs/tour.md'))
     for (const [, text] of others) expect(text).not.toMatch(/undefined|urn:problem/)
-    // A command that prints an empty line was answered something else than its page expects.
+    // A command prints an empty line if the response lacks the field that the page shows.
     expect(others.filter(([, text]) => text !== '' && text.trim() === '')).toEqual([])
     expect(of('docs/search.md')).toContain('"name":"Ada"')
     expect(of('docs/checks.md')).toMatch(/message: '1 row violates the check\.'[^]*^OK$/m)
@@ -181,7 +189,7 @@ describe('the shell blocks in the docs', () => {
   })
 
   it('of the pages for operators work in the folder of the checkout', async () => {
-    const stdout = await paste('sh', marked(blocksToRun(pagesOfOperators)), root)
+    const stdout = await runInShell('sh', joinBlocks(blocksToRun(pagesOfOperators)), root)
     expect(stdout.match(/Everything is sealed with "k1"/g)).toHaveLength(2)
   })
 

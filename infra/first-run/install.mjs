@@ -2,37 +2,37 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Stop, root, runQuietly } from './ground.mjs'
+import { StartError, root, runQuietly } from './command-runner.mjs'
 
 const lockFile = join(root, 'package-lock.json')
 const stampFile = join(root, 'node_modules/.sluice-installed')
-const claimFile = join(root, '.sluice/installing')
+const installLockFile = join(root, '.sluice/installing')
 
 /**
- * Runs `npm ci` if node_modules is missing, incomplete, damaged, or was installed on another kind of machine or from another
- * package-lock.json. A node_modules that `npm install` brought up to date is accepted as it is.
+ * Runs `npm ci` if node_modules is missing, incomplete, damaged, or was installed on another platform or from another
+ * package-lock.json. Accepts a node_modules that `npm install` has updated.
  */
-export const installWhatIsMissing = async () => {
-  const lock = read(lockFile)
+export const installMissingDependencies = async () => {
+  const lock = readOrUndefined(lockFile)
   if (lock === undefined)
-    throw new Stop('package-lock.json is missing: restore it with "git checkout package-lock.json".')
+    throw new StartError('package-lock.json is missing: restore it with "git checkout package-lock.json".')
   const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
   const { packages } = JSON.parse(lock)
-  const isUsable = () => isInstalled({ packages }, read(stampFile))
+  const isUsable = () => isInstalled({ packages }, readOrUndefined(stampFile))
   // The stamp stays when `npm install` is interrupted or a package is removed, so the packages are checked as well.
-  const isDone = () => read(stampFile) === stamp && isUsable()
-  if (isDone()) return
-  await claim()
+  const isUpToDate = () => readOrUndefined(stampFile) === stamp && isUsable()
+  if (isUpToDate()) return
+  await acquireInstallLock()
   try {
-    if (isDone()) return
+    if (isUpToDate()) return
     if (!isUsable()) await install()
     writeFileSync(stampFile, stamp)
   } finally {
-    rmSync(claimFile, { force: true })
+    rmSync(installLockFile, { force: true })
   }
 }
 
-const read = (file) => {
+const readOrUndefined = (file) => {
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -41,31 +41,31 @@ const read = (file) => {
 }
 
 /**
- * Returns whether npm's own record of the installation has every package of the lock file in its version, and every package of
- * the record is on the disk. This includes packages in the folders of workspaces, which are missing if only the node_modules of
- * the root was copied from another checkout.
+ * Returns whether npm's own record of the installation has every package of the lock file in its version, and every
+ * package of the record is on the disk. This includes packages in the folders of workspaces, which are missing if only
+ * the node_modules of the root was copied from another checkout.
  */
 export const isInstalled = (
   lock,
   stamp,
   folder = root,
-  record = read(join(folder, 'node_modules/.package-lock.json')),
+  record = readOrUndefined(join(folder, 'node_modules/.package-lock.json')),
 ) => {
   if (record === undefined) return false
   if (stamp && !stamp.endsWith(` ${process.platform}-${process.arch}\n`)) return false
-  const installed = packagesOf(record)
-  const isWanted = ([path, wanted]) => {
-    if (path === '' || wanted.optional || wanted.devOptional || wanted.peer) return true
-    return installed[path] !== undefined && installed[path].version === wanted.version
+  const installed = parsePackages(record)
+  const hasLockedVersion = ([path, locked]) => {
+    if (path === '' || locked.optional || locked.devOptional || locked.peer) return true
+    return installed[path] !== undefined && installed[path].version === locked.version
   }
   return (
-    Object.entries(lock.packages).every(isWanted) &&
+    Object.entries(lock.packages).every(hasLockedVersion) &&
     Object.keys(installed).every((path) => existsSync(join(folder, path, 'package.json')))
   )
 }
 
-/** Returns no packages if npm was interrupted while it wrote the record. */
-const packagesOf = (record) => {
+/** Parses npm's record of the installation. Returns no packages if the record is truncated. */
+const parsePackages = (record) => {
   try {
     return JSON.parse(record).packages ?? {}
   } catch {
@@ -78,17 +78,20 @@ const install = async () => {
   process.stderr.write('Installing dependencies (once; one to three minutes, 900 MB in node_modules)… ')
   const flags = ['--include=dev', '--include=optional', '--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
   const stopProgress = showProgress(process.stderr)
-  const { code, signal, said, interrupted } = await runQuietly('npm', ['ci', ...flags])
+  const { code, signal, output, interrupted } = await runQuietly('npm', ['ci', ...flags])
   stopProgress()
   if (code === 0 && !interrupted)
     return void process.stderr.write(`done in ${Math.round((Date.now() - started) / 1000)} s.\n`)
   process.stderr.write('\n')
   if (interrupted || signal || code > 128)
-    throw new Stop('The installation was interrupted; start again to finish it.', 130)
-  throw new Stop(`${explain(said)}\n${said.trim().split('\n').slice(-12).join('\n')}`)
+    throw new StartError('The installation was interrupted; start again to finish it.', 130)
+  throw new StartError(`${explain(output)}\n${output.trim().split('\n').slice(-12).join('\n')}`)
 }
 
-/** Writes the elapsed time: every 10 seconds on a terminal, otherwise a line every minute. Returns the function that stops it. */
+/**
+ * Writes the elapsed time: every 10 seconds on a terminal, otherwise a line every minute. Returns the function that
+ * stops it.
+ */
 export const showProgress = (stream) => {
   const seconds = stream.isTTY ? 10 : 60
   let elapsed = 0
@@ -111,29 +114,32 @@ const CAUSES = [
   [/npm ENOENT/, 'npm was not found: install Node with npm (https://nodejs.org/download) and start again.'],
 ]
 
-const explain = (said) =>
-  CAUSES.find(([pattern]) => pattern.test(said))?.[1] ?? 'The dependencies could not be installed. npm said:'
+const explain = (output) =>
+  CAUSES.find(([pattern]) => pattern.test(output))?.[1] ?? 'The dependencies could not be installed. npm output:'
 
-/** Two commands started at once on a fresh clone: the second waits for the first. A claim of a dead process is void. */
-const claim = async () => {
+/** Creates the lock file. Waits while another command installs, and takes over a stale lock. */
+const acquireInstallLock = async () => {
   mkdirSync(join(root, '.sluice'), { recursive: true })
-  for (let told = false; ; await delay(200)) {
+  for (let isReported = false; ; await delay(200)) {
     try {
-      return writeFileSync(claimFile, String(process.pid), { flag: 'wx' })
+      return writeFileSync(installLockFile, String(process.pid), { flag: 'wx' })
     } catch (error) {
       if (error.code !== 'EEXIST') throw error
     }
-    if (isVoid()) rmSync(claimFile, { force: true })
-    else if (!told)
+    if (isStaleLock()) rmSync(installLockFile, { force: true })
+    else if (!isReported)
       console.error('Another command is installing the dependencies; waiting for it (or delete .sluice/installing).')
-    told = true
+    isReported = true
   }
 }
 
-/** Its process is gone, or it is older than any installation: process ids are used again after a restart. */
-const isVoid = () => {
-  const age = Date.now() - (statSync(claimFile, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  const pid = Number(read(claimFile))
+/**
+ * Returns whether the process of the lock has ended, or the lock is older than any installation takes: process ids are
+ * reused after a restart.
+ */
+const isStaleLock = () => {
+  const age = Date.now() - (statSync(installLockFile, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  const pid = Number(readOrUndefined(installLockFile))
   if (age > 1_200_000 || (!pid && age > 5_000)) return true
   try {
     return pid ? !process.kill(pid, 0) : false

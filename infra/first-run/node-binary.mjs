@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Stop, root, runQuietly } from './ground.mjs'
+import { StartError, root, runQuietly } from './command-runner.mjs'
 
 const folder = join(root, 'node_modules/node')
 const binary = join(folder, 'bin/node')
@@ -11,21 +11,21 @@ const binary = join(folder, 'bin/node')
  * install scripts did not run (`ignore-scripts`, or an npm that asks for approval first), this function runs the
  * script.
  */
-export const nodeBinary = async () => {
-  if (isThere()) return binary
+export const findOrInstallNode = async () => {
+  if (isExecutable()) return binary
   process.stderr.write('Fetching Node… ')
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const { said } = await runQuietly(process.execPath, ['installArchSpecificPackage.js'], folder)
+  const { output } = await runQuietly(process.execPath, ['installArchSpecificPackage.js'], folder)
   process.stderr.write('\n')
-  const found = isThere() ? versionOf() : 'nothing'
+  const found = isExecutable() ? readVersion() : 'nothing'
   if (found === `v${version}`) return binary
-  throw new Stop(
+  throw new StartError(
     `Node ${version} could not be installed for ${process.platform} ${process.arch} (found ${found}): allow install scripts ` +
-      `and run "npm rebuild node", or see below.\n${said.trim().split('\n').slice(-12).join('\n')}`,
+      `and run "npm rebuild node", or see below.\n${output.trim().split('\n').slice(-12).join('\n')}`,
   )
 }
 
-const isThere = () => {
+const isExecutable = () => {
   try {
     accessSync(binary, constants.X_OK)
     return true
@@ -34,7 +34,7 @@ const isThere = () => {
   }
 }
 
-const versionOf = () => {
+const readVersion = () => {
   try {
     return execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim()
   } catch (error) {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
 import { root } from '../paths.ts'
 
-const alive = (pid: number): boolean => {
+const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch {
@@ -21,23 +21,23 @@ it('a program that npm started ends when the shell of npm is killed', async () =
   try {
     const program = join(folder, 'program.ts')
     await writeFile(program, 'console.log(`pid ${process.pid}`)\nsetInterval(() => {}, 1_000)\n')
-    // The `true` behind it keeps the shell from becoming the program itself, as npm's does not.
+    // Without `true`, the shell would replace itself by the program. The shell of npm does not.
     const shell = spawn('sh', ['-c', `"${process.execPath}" infra/first-run/run.mjs "${program}"; true`], {
       cwd: root,
       env: { ...process.env, npm_lifecycle_event: 'start', NODE_OPTIONS: '' },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    let said = ''
-    for await (const chunk of shell.stdout.setEncoding('utf8')) if (/pid \d+\n/.test((said += chunk))) break
-    pid = Number(/pid (\d+)/.exec(said)![1])
-    expect(alive(pid)).toBe(true)
-    const over = once(shell, 'exit')
+    let output = ''
+    for await (const chunk of shell.stdout.setEncoding('utf8')) if (/pid \d+\n/.test((output += chunk))) break
+    pid = Number(/pid (\d+)/.exec(output)![1])
+    expect(isAlive(pid)).toBe(true)
+    const exited = once(shell, 'exit')
     shell.kill('SIGKILL')
-    await over
-    for (const end = Date.now() + 60_000; alive(pid) && Date.now() < end; ) await sleep(100)
-    expect(alive(pid)).toBe(false)
+    await exited
+    for (const end = Date.now() + 60_000; isAlive(pid) && Date.now() < end; ) await sleep(100)
+    expect(isAlive(pid)).toBe(false)
   } finally {
-    if (pid && alive(pid)) process.kill(pid, 'SIGKILL')
+    if (pid && isAlive(pid)) process.kill(pid, 'SIGKILL')
     await rm(folder, { recursive: true, force: true })
   }
 })

@@ -6,31 +6,31 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { installWhatIsMissing } from './install.mjs'
-import { nodeBinary } from './node-binary.mjs'
-import { Stop, root, withoutLocalBin } from './ground.mjs'
+import { installMissingDependencies } from './install.mjs'
+import { findOrInstallNode } from './node-binary.mjs'
+import { StartError, root, withoutLocalBin } from './command-runner.mjs'
 
 const start = async () => {
   const [file, ...args] = process.argv.slice(2)
-  if (!file) throw new Stop('Usage: node infra/first-run/run.mjs <file.ts> [arguments]')
+  if (!file) throw new StartError('Usage: node infra/first-run/run.mjs <file.ts> [arguments]')
   if (Number.parseInt(process.versions.node, 10) < 20) {
-    throw new Stop(
+    throw new StartError(
       `Sluice needs Node 20 or newer to install itself; this is ${process.version}. See https://nodejs.org/download.`,
     )
   }
-  await installWhatIsMissing()
-  const node = await nodeBinary()
+  await installMissingDependencies()
+  const node = await findOrInstallNode()
   const env = {
     ...process.env,
     // The folder of Node comes first: if install scripts did not run, npm has not linked it in .bin.
     PATH: [dirname(node), join(root, 'node_modules/.bin'), withoutLocalBin(process.env.PATH)].join(delimiter),
     NODE_COMPILE_CACHE: join(root, '.sluice/compile-cache'),
   }
-  hand(spawn(node, [resolve(root, file), ...args], { stdio: 'inherit', env }))
+  superviseChild(spawn(node, [resolve(root, file), ...args], { stdio: 'inherit', env }))
 }
 
 /** Passes signals on to the child process, and ends with its exit code or signal. */
-const hand = (child) => {
+const superviseChild = (child) => {
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
     process.on(signal, () => {
       // On Ctrl-C, a terminal signals the whole process group. A second signal would count as a second Ctrl-C.
@@ -38,7 +38,7 @@ const hand = (child) => {
     })
   }
   if (process.env.npm_lifecycle_event) stopWithParent(child)
-  child.on('error', (error) => end(new Stop(`${child.spawnfile} does not run here: ${error.message}`)))
+  child.on('error', (error) => exitWithError(new StartError(`${child.spawnfile} does not run here: ${error.message}`)))
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 }
 
@@ -56,9 +56,9 @@ const stopWithParent = (child) => {
   watch.unref()
 }
 
-const end = (error) => {
-  console.error(error instanceof Stop ? error.message : error)
+const exitWithError = (error) => {
+  console.error(error instanceof StartError ? error.message : error)
   process.exit(error.exitCode ?? 1)
 }
 
-start().catch(end)
+start().catch(exitWithError)

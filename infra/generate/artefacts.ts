@@ -7,15 +7,15 @@ import { migrate } from '@sluice/database'
 import { Client } from 'pg'
 import { root } from '../paths.ts'
 import type { Cluster } from '../postgres/cluster.ts'
-import { completePlatforms, type LockFile } from './lock-file.ts'
+import { addMissingPlatforms, type LockFile } from './lock-file.ts'
 
 const run = promisify(execFile)
 
 /** A generated file in the repository: its path and its content. */
 export type Artefact = { file: string; content: string | Buffer }
 
-/** An app's OpenAPI document, printed by its own bin/print-openapi.ts. */
-export const openapiOf = async (app: string): Promise<Artefact> => {
+/** Returns the OpenAPI document that apps/<app>/bin/print-openapi.ts prints. */
+export const generateOpenapi = async (app: string): Promise<Artefact> => {
   const { stdout } = await run(process.execPath, [join(root, 'apps', app, 'bin/print-openapi.ts')], {
     cwd: root,
     maxBuffer: 64e6,
@@ -26,7 +26,7 @@ export const openapiOf = async (app: string): Promise<Artefact> => {
 /**
  * Returns the types of an app's tables, read from a freshly migrated database. The tables of the queue are left out.
  */
-export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<Artefact> => {
+export const generateDatabaseTypes = async (app: string, postgres: Cluster): Promise<Artefact> => {
   const name = `generate_${app}`
   const admin = new Client({ connectionString: postgres.url('postgres') })
   await admin.connect()
@@ -56,26 +56,27 @@ export const databaseTypesOf = async (app: string, postgres: Cluster): Promise<A
   }
 }
 
-/** Compiles the scanner of delimited text. Its areas of memory take 900 pages. */
-export const scanner = (): Promise<Artefact> =>
-  compile('packages/file-formats/assembly/scanner.ts', 'packages/file-formats/generated/scan.wasm', [
+/** Compiles the scanner of delimited text. It needs 900 pages of memory. */
+export const compileCsvScanner = (): Promise<Artefact> =>
+  compileAssemblyScript('packages/file-formats/assembly/scanner.ts', 'packages/file-formats/generated/scan.wasm', [
     '--initialMemory',
     '900',
   ])
 
-/** Compiles the scanner of JSON. Its areas of memory take 1,400 pages. */
-export const jsonScanner = (): Promise<Artefact> =>
-  compile('packages/file-formats/assembly/json/json-scanner.ts', 'packages/file-formats/generated/json.wasm', [
-    '--initialMemory',
-    '1400',
-  ])
+/** Compiles the scanner of JSON. It needs 1,400 pages of memory. */
+export const compileJsonScanner = (): Promise<Artefact> =>
+  compileAssemblyScript(
+    'packages/file-formats/assembly/json/json-scanner.ts',
+    'packages/file-formats/generated/json.wasm',
+    ['--initialMemory', '1400'],
+  )
 
-/** Compiles the measures of table profiles. */
-export const measure = (): Promise<Artefact> =>
-  compile('packages/row-stream/assembly/table-profiler.ts', 'packages/row-stream/generated/measure.wasm')
+/** Compiles the calculation of table profiles. */
+export const compileTableProfiler = (): Promise<Artefact> =>
+  compileAssemblyScript('packages/row-stream/assembly/table-profiler.ts', 'packages/row-stream/generated/measure.wasm')
 
 /** Compiles AssemblyScript. The same sources give the same bytes. */
-const compile = async (entry: string, file: string, memory: string[] = []): Promise<Artefact> => {
+const compileAssemblyScript = async (entry: string, file: string, memory: string[] = []): Promise<Artefact> => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-wasm-'))
   try {
     const out = join(folder, 'out.wasm')
@@ -89,10 +90,10 @@ const compile = async (entry: string, file: string, memory: string[] = []): Prom
   }
 }
 
-/** Returns the lock file with the builds for every platform. */
-export const lockFile = async (): Promise<Artefact> => {
+/** Returns package-lock.json with the packages of all platforms. */
+export const generateLockFile = async (): Promise<Artefact> => {
   const file = 'package-lock.json'
   const text = await readFile(join(root, file), 'utf8')
   const lock = JSON.parse(text) as LockFile
-  return { file, content: completePlatforms(lock).length > 0 ? `${JSON.stringify(lock, null, 2)}\n` : text }
+  return { file, content: addMissingPlatforms(lock).length > 0 ? `${JSON.stringify(lock, null, 2)}\n` : text }
 }

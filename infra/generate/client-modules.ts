@@ -1,7 +1,7 @@
 import { identityOperations, pipelineOperations, type OperationSignature } from '@sluice/contracts'
 import type { Artefact } from './artefacts.ts'
 
-/** The parts of JSON Schema that contracts use. */
+/** The keywords of JSON Schema that contracts use. */
 interface JsonSchema {
   title?: string
   description?: string
@@ -20,13 +20,15 @@ interface JsonSchema {
 
 type Nouns = Record<string, Record<string, OperationSignature>>
 
-/** Writes the modules of packages/client with the operations of each service and the types of what they take and return. */
-export const clientModules = (): Artefact[] => [
-  clientModule('identity', identityOperations),
-  clientModule('pipeline', pipelineOperations),
+/**
+ * Generates the modules of packages/client with the operations of each service and their request and response types.
+ */
+export const generateClientModules = (): Artefact[] => [
+  generateClientModule('identity', identityOperations),
+  generateClientModule('pipeline', pipelineOperations),
 ]
 
-function clientModule(service: string, nouns: Nouns): Artefact {
+function generateClientModule(service: string, nouns: Nouns): Artefact {
   const types = new TypePrinter()
   const operations = Object.entries(nouns).flatMap(([noun, signatures]) => {
     const open = Object.entries(signatures).filter(([, { guard }]) => guard !== 'service')
@@ -39,7 +41,7 @@ function clientModule(service: string, nouns: Nouns): Artefact {
   return { file: `packages/client/src/generated/${service}.ts`, content: `${content}\n` }
 }
 
-/** `public` is a reserved word. */
+/** Returns the export name of a noun. `public` is a reserved word. */
 const exportName = (noun: string): string => (noun === 'public' ? 'publicData' : noun)
 
 function printOperation(verb: string, signature: OperationSignature, types: TypePrinter): string {
@@ -81,7 +83,7 @@ class TypePrinter {
     const isNamed = title !== undefined && (properties ?? oneOf ?? anyOf?.some((one) => one.title !== undefined))
     if (!isNamed) return this.#printInline(schema, '')
     if (!this.#declarations.has(title)) {
-      // The name is there before its parts, because they may refer to it.
+      // The name is declared before its parts, because they may refer to it.
       this.#declarations.set(title, '')
       this.#declarations.set(title, this.#declare(title, schema))
     }
@@ -102,9 +104,9 @@ class TypePrinter {
     const base = `${title}Fields`
     this.#declarations.set(base, `export interface ${base} {\n${shared.join('\n')}\n}`)
     for (const [index, variant] of variants.entries()) {
-      const own = lines[index]!.filter((line) => !shared.includes(line))
+      const ownFields = lines[index]!.filter((line) => !shared.includes(line))
       const name = variant.title!
-      this.#declarations.set(name, `export interface ${name} extends ${base} {\n${own.join('\n')}\n}`)
+      this.#declarations.set(name, `export interface ${name} extends ${base} {\n${ownFields.join('\n')}\n}`)
     }
     return `export type ${title} =\n${variants.map((variant) => `  | ${variant.title}`).join('\n')}`
   }

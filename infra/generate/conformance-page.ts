@@ -6,31 +6,41 @@ import {
   unsupportedByPostgres,
   unsupportedByStores,
 } from '../../packages/connectors/test/unsupported-rules.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
-interface Held {
+interface TestedType {
   type: string
-  what: string
+  source: string
   /** The server that the tests run against. */
-  against: string
+  testServer: string
   unsupportedRules: UnsupportedRules
 }
 
-const others: readonly Held[] = [
+const storesAndDatabases: readonly TestedType[] = [
   {
     type: 'OBJECT_STORAGE_BUCKET',
-    what: 'Amazon S3 and compatible',
-    against: 'OpenStack Swift',
+    source: 'Amazon S3 and compatible',
+    testServer: 'OpenStack Swift',
     unsupportedRules: unsupportedByStores,
   },
-  { type: 'CLOUD_BLOB_STORAGE', what: 'Azure Blob Storage', against: 'Azurite', unsupportedRules: unsupportedByStores },
-  { type: 'SQL_DATABASE_B', what: 'MySQL and MariaDB', against: 'MariaDB', unsupportedRules: unsupportedByDatabases },
-  { type: 'SQL_DATABASE_D', what: 'PostgreSQL', against: 'PostgreSQL', unsupportedRules: unsupportedByPostgres },
+  {
+    type: 'CLOUD_BLOB_STORAGE',
+    source: 'Azure Blob Storage',
+    testServer: 'Azurite',
+    unsupportedRules: unsupportedByStores,
+  },
+  {
+    type: 'SQL_DATABASE_B',
+    source: 'MySQL and MariaDB',
+    testServer: 'MariaDB',
+    unsupportedRules: unsupportedByDatabases,
+  },
+  { type: 'SQL_DATABASE_D', source: 'PostgreSQL', testServer: 'PostgreSQL', unsupportedRules: unsupportedByPostgres },
 ]
 
-/** Types outside the suite, and their tests. */
-const beside: Readonly<Record<string, string>> = {
+/** Types that the conformance suite does not test, with the tests that cover them. */
+const typesOutsideSuite: Readonly<Record<string, string>> = {
   CSV_UPLOAD:
     'An upload sends no requests. The tests of `packages/file-formats` cover its readers, which also read the objects of stores above.',
   PARQUET_UPLOAD: 'The same.',
@@ -40,24 +50,24 @@ const beside: Readonly<Record<string, string>> = {
   WAREHOUSE_A: 'Has its own tests.',
 }
 
-const held: readonly Held[] = [
-  ...Object.values(connectorFixtures).map(({ type, system: what, unsupportedRules }) => ({
+const testedTypes: readonly TestedType[] = [
+  ...Object.values(connectorFixtures).map(({ type, system: source, unsupportedRules }) => ({
     type,
-    what,
-    against: 'a stand-in',
+    source,
+    testServer: 'a stand-in',
     unsupportedRules,
   })),
-  ...others,
+  ...storesAndDatabases,
 ].toSorted((one, other) => (one.type < other.type ? -1 : 1))
 
 const names = Object.keys(rules) as Rule[]
 const cells = (texts: readonly (string | number)[]): string => `| ${texts.join(' | ')} |`
 
-/** Writes docs/conformance.md: every pipeline type by every rule of the conformance suite. */
-export const conformancePage = (): Artefact => {
-  const known = new Set([...held.map(({ type }) => type), ...Object.keys(beside)])
+/** Generates docs/conformance.md: every pipeline type by every rule of the conformance suite. */
+export const generateConformancePage = (): Artefact => {
+  const known = new Set([...testedTypes.map(({ type }) => type), ...Object.keys(typesOutsideSuite)])
   const missing = pipelineTypes.filter((type) => !known.has(type))
-  if (missing.length > 0) throw new Refusal(`docs/conformance.md lacks ${missing.join(', ')}.`)
+  if (missing.length > 0) throw new UserError(`docs/conformance.md lacks ${missing.join(', ')}.`)
   const numbers = names.map((_, index) => index + 1)
   const lines = [
     introduction,
@@ -65,29 +75,34 @@ export const conformancePage = (): Artefact => {
     '',
     cells(['type', 'source', 'against', ...numbers]),
     cells(['---', '---', '---', ...numbers.map(() => ':-:')]),
-    ...held.map(({ type, what, against, unsupportedRules }) =>
-      cells([`\`${type}\``, what, against, ...names.map((name) => (unsupportedRules[name] === undefined ? '✓' : '–'))]),
+    ...testedTypes.map(({ type, source, testServer, unsupportedRules }) =>
+      cells([
+        `\`${type}\``,
+        source,
+        testServer,
+        ...names.map((name) => (unsupportedRules[name] === undefined ? '✓' : '–')),
+      ]),
     ),
     '',
     '## What does not apply, and why',
     '',
-    ...held.flatMap(({ what, unsupportedRules }) =>
+    ...testedTypes.flatMap(({ source, unsupportedRules }) =>
       names.flatMap((name, index) =>
         unsupportedRules[name] === undefined
           ? []
-          : [`- ${what}, ${index + 1} (${short(name)}): ${unsupportedRules[name]}`],
+          : [`- ${source}, ${index + 1} (${shortRule(name)}): ${unsupportedRules[name]}`],
       ),
     ),
     '',
     '## Types that are not in the suite',
     '',
-    ...Object.entries(beside).map(([type, reason]) => `- \`${type}\`: ${reason}`),
+    ...Object.entries(typesOutsideSuite).map(([type, reason]) => `- \`${type}\`: ${reason}`),
   ]
   return { file: 'docs/conformance.md', content: `${lines.join('\n')}\n` }
 }
 
 /** Returns the rule up to its first colon or comma. */
-const short = (name: Rule): string => rules[name].split(/[:,]/)[0]!
+const shortRule = (name: Rule): string => rules[name].split(/[:,]/)[0]!
 
 const introduction = `# Conformance of sources
 

@@ -2,36 +2,45 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root } from '../paths.ts'
-import { Refusal, refuse } from '../user-error.ts'
-import { throwAwayPostgres } from '../test/throw-away-postgres.ts'
-import { type Artefact, databaseTypesOf, jsonScanner, lockFile, measure, openapiOf, scanner } from './artefacts.ts'
-import { clientModules } from './client-modules.ts'
-import { conformancePage } from './conformance-page.ts'
-import { problemsPage } from './problems-page.ts'
-import { rolesPage } from './roles-page.ts'
-import { searchPage } from './search-page.ts'
+import { UserError, reportFailure } from '../user-error.ts'
+import { startTemporaryPostgres } from '../test/temporary-postgres.ts'
+import {
+  type Artefact,
+  generateDatabaseTypes,
+  compileCsvScanner,
+  compileJsonScanner,
+  compileTableProfiler,
+  generateLockFile,
+  generateOpenapi,
+} from './artefacts.ts'
+import { generateClientModules } from './client-modules.ts'
+import { generateConformancePage } from './conformance-page.ts'
+import { generateProblemsPage } from './problems-page.ts'
+import { generateRolesPage } from './roles-page.ts'
+import { generateSearchPage } from './search-page.ts'
 
 /**
- * `npm run generate`: writes all generated files, which are the OpenAPI documents, the database types, the operations
- * and types of packages/client, the pages of problems, roles, search properties and conformance, the compiled scanners and measures, and the platforms of the lock file. With
- * `--check` it writes nothing, names the files that differ, and exits with 1.
+ * `npm run generate` writes all generated files: the OpenAPI documents, the database types, the operations and types of
+ * packages/client, the pages of problems, roles, search properties and conformance, the compiled AssemblyScript, and
+ * the platforms of the lock file. With `--check`, it only lists the files that differ, and exits with 1 if there are
+ * any.
  */
 
 const APPS = ['identity', 'pipeline']
 
-const artefacts = async (): Promise<Artefact[]> => {
-  await using postgres = await throwAwayPostgres()
+const generateArtefacts = async (): Promise<Artefact[]> => {
+  await using postgres = await startTemporaryPostgres()
   const outcomes = await Promise.allSettled([
-    lockFile(),
-    scanner(),
-    jsonScanner(),
-    measure(),
-    Promise.try(problemsPage),
-    Promise.try(rolesPage),
-    Promise.try(searchPage),
-    Promise.try(conformancePage),
-    ...clientModules().map((module) => Promise.resolve(module)),
-    ...APPS.flatMap((app) => [openapiOf(app), databaseTypesOf(app, postgres)]),
+    generateLockFile(),
+    compileCsvScanner(),
+    compileJsonScanner(),
+    compileTableProfiler(),
+    Promise.try(generateProblemsPage),
+    Promise.try(generateRolesPage),
+    Promise.try(generateSearchPage),
+    Promise.try(generateConformancePage),
+    ...generateClientModules().map((module) => Promise.resolve(module)),
+    ...APPS.flatMap((app) => [generateOpenapi(app), generateDatabaseTypes(app, postgres)]),
   ])
   // PostgreSQL must keep running until all of them have ended, also if one failed.
   return outcomes.map((outcome) => {
@@ -41,22 +50,20 @@ const artefacts = async (): Promise<Artefact[]> => {
 }
 
 const generate = async (onlyCheck: boolean): Promise<void> => {
-  const differing: string[] = []
-  for (const { file, content } of await artefacts()) {
+  const outdated: string[] = []
+  for (const { file, content } of await generateArtefacts()) {
     const committed = await readFile(join(root, file)).catch(() => undefined)
     if (committed?.equals(Buffer.from(content))) continue
-    differing.push(file)
+    outdated.push(file)
     if (!onlyCheck) await writeFile(join(root, file), content)
   }
   if (!onlyCheck)
     console.log(
-      differing.length > 0 ? `Written: ${differing.join(', ')}.` : pc.dim('Nothing to write: all is up to date.'),
+      outdated.length > 0 ? `Written: ${outdated.join(', ')}.` : pc.dim('All generated files are up to date.'),
     )
-  else if (differing.length > 0) {
-    throw new Refusal(
-      `Not what it is generated from: ${differing.join(', ')}. Run "npm run generate" and commit the result.`,
-    )
+  else if (outdated.length > 0) {
+    throw new UserError(`Out of date: ${outdated.join(', ')}. Run "npm run generate" and commit the result.`)
   }
 }
 
-await generate(process.argv.includes('--check')).catch(refuse)
+await generate(process.argv.includes('--check')).catch(reportFailure)

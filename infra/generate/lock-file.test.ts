@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
-import { completePlatforms, type LockFile } from './lock-file.ts'
+import { addMissingPlatforms, type LockFile } from './lock-file.ts'
 
-it('completePlatforms adds the platform packages that npm omitted, and keeps the other entries unchanged', () => {
+it('addMissingPlatforms adds the platform packages that npm omitted, and keeps the other entries unchanged', () => {
   const optionalDependencies = {
     '@x/linux-x64-gnu': '1.2.3',
     '@x/linux-arm-musleabihf': '1.2.3',
@@ -12,7 +12,7 @@ it('completePlatforms adds the platform packages that npm omitted, and keeps the
   const lock: LockFile = {
     packages: { 'node_modules/x': { dev: true, optionalDependencies }, 'node_modules/@x/linux-x64-gnu': present },
   }
-  expect(completePlatforms(lock)).toEqual(['@x/linux-arm-musleabihf', '@x/windows-64'])
+  expect(addMissingPlatforms(lock)).toEqual(['@x/linux-arm-musleabihf', '@x/windows-64'])
   expect(lock.packages['node_modules/@x/linux-arm-musleabihf']).toEqual({
     version: '1.2.3',
     cpu: ['arm'],
@@ -23,5 +23,5 @@ it('completePlatforms adds the platform packages that npm omitted, and keeps the
   })
   expect(lock.packages['node_modules/@x/windows-64']).toMatchObject({ cpu: ['x64'], os: ['win32'] })
   expect(lock.packages['node_modules/@x/linux-x64-gnu']).toBe(present)
-  expect(completePlatforms(lock)).toEqual([])
+  expect(addMissingPlatforms(lock)).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** The used part of package-lock.json. */
+/** The fields of package-lock.json that are used here. */
 export type LockFile = { packages: Record<string, LockedPackage> }
 
 type LockedPackage = {
@@ -16,14 +16,14 @@ type LockedPackage = {
  * optional package that the registry does not have, and `npm ci` then rejects the file everywhere. The added entries
  * have no integrity hash; npm adds it when it installs them.
  */
-export const completePlatforms = (lock: LockFile): string[] => {
+export const addMissingPlatforms = (lock: LockFile): string[] => {
   const added: string[] = []
   for (const [path, parent] of Object.entries(lock.packages)) {
     for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
-      const hasOwn = lock.packages[`${path}/node_modules/${name}`] ?? lock.packages[`node_modules/${name}`]
-      if (hasOwn || !/^\d/.test(version)) continue
-      const { os, cpu, libc } = platformOf(name)
-      // In npm's order of keys, so that its next write does not change the entry.
+      const isLocked = lock.packages[`${path}/node_modules/${name}`] ?? lock.packages[`node_modules/${name}`]
+      if (isLocked || !/^\d/.test(version)) continue
+      const { os, cpu, libc } = parsePlatform(name)
+      // The keys are in the order of npm, so that npm does not change the entry later.
       const dev = parent.dev && { dev: true }
       lock.packages[`node_modules/${name}`] = { version, cpu, ...dev, ...(libc && { libc }), optional: true, os }
       added.push(name)
@@ -37,16 +37,16 @@ const SYSTEMS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32'
 const PROCESSORS = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'x64']
 
 /** Reads the platform of a build from its name: @oxlint/binding-linux-arm-musleabihf, @turbo/windows-64. */
-const platformOf = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
-  const words = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
-  const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => words.find((word) => known.includes(word)))
+const parsePlatform = (name: string): { os: string[]; cpu: string[]; libc: string[] | undefined } => {
+  const nameParts = name.replace('windows', 'win32').replace(/-64$/, '-x64').split(/[/-]/)
+  const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => nameParts.find((part) => known.includes(part)))
   if (!os || !cpu)
     throw new Error(
-      `Cannot tell from its name where the optional package ${name} runs; add it to package-lock.json by hand.`,
+      `The name of the optional package ${name} contains no platform; add the package to package-lock.json by hand.`,
     )
-  const libc = words.some((word) => word.startsWith('musl'))
+  const libc = nameParts.some((part) => part.startsWith('musl'))
     ? 'musl'
-    : words.some((word) => word.startsWith('gnu'))
+    : nameParts.some((part) => part.startsWith('gnu'))
       ? 'glibc'
       : undefined
   return { os: [os], cpu: [cpu], libc: libc && os === 'linux' ? [libc] : undefined }

@@ -5,7 +5,7 @@ import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
 import { pipelineProblems } from '../../apps/pipeline/src/problems/problem-catalogue.ts'
 import { runCodes } from '../../apps/pipeline/src/problems/run-error-codes.ts'
 import { root } from '../paths.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 /** The sources of the pipeline service. */
@@ -20,21 +20,21 @@ const catalogues: { title: string; folders: string[]; problems: readonly KnownPr
   { title: 'Pipeline', folders: pipelineFolders, problems: pipelineProblems },
 ]
 
-/** Writes docs/problems.md. Throws a `Refusal` if the catalogues and the codes in the sources differ. */
-export const problemsPage = (): Artefact => {
-  const wrong = catalogues.flatMap(({ folders, problems }) =>
-    brokenCatalogue(folders[0]!, problems, folders.flatMap(readSources)),
+/** Generates docs/problems.md. Throws a `UserError` if the catalogues and the codes in the sources differ. */
+export const generateProblemsPage = (): Artefact => {
+  const errors = catalogues.flatMap(({ folders, problems }) =>
+    findCatalogueErrors(folders[0]!, problems, folders.flatMap(readSources)),
   )
-  if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-  const { unknown, unused } = brokenRunCodes(runCodes, pipelineFolders.flatMap(readSources))
+  if (errors.length > 0) throw new UserError(errors.join('\n'))
+  const { unknown, unused } = findRunCodeErrors(runCodes, pipelineFolders.flatMap(readSources))
   if (unknown.length > 0)
-    throw new Refusal(
+    throw new UserError(
       `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-error-codes.ts.`,
     )
   if (unused.length > 0)
-    throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
-  const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
-  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
+    throw new UserError(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
+  const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${formatProblems(problems)}\n`)
+  return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${formatRunCodes(runCodes)}` }
 }
 
 const introduction = `# Problems
@@ -64,7 +64,7 @@ OAuth endpoints below \`/oidc\` return the errors of RFC 6749 instead. \`npm run
 catalogues in the sources.
 `
 
-const runsOf = (groups: typeof runCodes): string =>
+const formatRunCodes = (groups: typeof runCodes): string =>
   `## Failed runs
 
 The \`errorCode\` of a failed run is one of these codes, and its \`message\` says what failed, where, why and what to do.
@@ -79,7 +79,7 @@ The column *Retry* says what Sluice repeats before the run fails:
 
 A run with any other code fails at once. Its schedule starts the next run at the next time.
 
-${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${rowsOf(codes)}\n`).join('\n')}`
+${groups.map(({ title, codes }) => `### ${title}\n\n| Code | Meaning | Retry |\n|---|---|---|\n${formatRows(codes)}\n`).join('\n')}`
 
 /** The scope of the retries after a failure with each of these codes. */
 const retriesByRunCode: Readonly<Record<string, string>> = {
@@ -99,13 +99,13 @@ const retriesByRunCode: Readonly<Record<string, string>> = {
   WAREHOUSE_UNAVAILABLE: 'run, for a day',
 }
 
-const rowsOf = (codes: Readonly<Record<string, string>>): string =>
+const formatRows = (codes: Readonly<Record<string, string>>): string =>
   Object.entries(codes)
     .map(([code, text]) => `| \`${code}\` | ${text} | ${retriesByRunCode[code] ?? ''} |`)
     .join('\n')
 
 /** Returns the codes that the sources use and the catalogue lacks, and those of the catalogue that no source uses. */
-export function brokenRunCodes(
+export function findRunCodeErrors(
   groups: readonly { codes: Readonly<Record<string, string>> }[],
   sources: string[],
 ): { unknown: string[]; unused: string[] } {
@@ -119,7 +119,7 @@ export function brokenRunCodes(
   }
 }
 
-const tableOf = (problems: readonly KnownProblem[]): string =>
+const formatProblems = (problems: readonly KnownProblem[]): string =>
   [
     '| Code | Status | Title | When |',
     '|---|---|---|---|',
@@ -132,7 +132,7 @@ const readSources = (folder: string): string[] =>
     .map((file) => readFileSync(join(root, folder, file), 'utf8'))
 
 /** Returns one sentence for each difference between a catalogue and the sources of its service. */
-export function brokenCatalogue(service: string, problems: readonly KnownProblem[], sources: string[]): string[] {
+export function findCatalogueErrors(service: string, problems: readonly KnownProblem[], sources: string[]): string[] {
   const known = new Set([...problems, ...sharedProblems].map(({ code, status }) => `${status} ${code}`))
   const codes = new Set([...problems, ...sharedProblems].map(({ code }) => code))
   const used = sources.flatMap((text) => [...text.matchAll(/new Problem\(\s*(\w+),\s*'([\w-]+)'/g)])
@@ -140,17 +140,15 @@ export function brokenCatalogue(service: string, problems: readonly KnownProblem
     /^\d+$/.test(status) ? !known.has(`${status} ${code}`) : !codes.has(code),
   )
   const text = sources.join('\n')
-  const isAnswered = ({ code }: KnownProblem) =>
+  const isReturned = ({ code }: KnownProblem) =>
     new RegExp(String.raw`,\s*'${code}'`).test(text) || text.includes(`'${code.toUpperCase().replaceAll('-', '_')}'`)
   const others = sharedProblems.filter((problem) => !problems.includes(problem))
   const listed = [...others, ...problems].map(({ code }) => code)
   const twice = new Set(listed.filter((code, index) => listed.indexOf(code) < index))
-  const unused = problems.filter((problem) => !isAnswered(problem))
+  const unused = problems.filter((problem) => !isReturned(problem))
   return [
-    ...unknown.map(
-      ([, status, code]) => `${service} answers ${status} ${code}, which its problem-catalogue.ts does not know`,
-    ),
-    ...[...twice].map((code) => `${service} has the code ${code} for two things`),
-    ...unused.map(({ code }) => `${service} does not answer ${code}, which its problem-catalogue.ts tells of`),
+    ...unknown.map(([, status, code]) => `${service} returns ${status} ${code}, which its problem-catalogue.ts lacks`),
+    ...[...twice].map((code) => `${service} uses the code ${code} for two problems`),
+    ...unused.map(({ code }) => `${service} does not return ${code} of its problem-catalogue.ts`),
   ]
 }

@@ -11,18 +11,20 @@ import {
 import { findClientSwitch } from '../../apps/identity/src/effective-roles.ts'
 import type { Artefact } from './artefacts.ts'
 
-const signaturesOf = (nouns: object): OperationSignature[] =>
+const listSignatures = (nouns: object): OperationSignature[] =>
   Object.values(nouns).flatMap((noun: object) => Object.values(noun) as OperationSignature[])
 
 const services = [
-  { title: 'Identity', signatures: signaturesOf(identityOperations) },
-  { title: 'Pipeline', signatures: signaturesOf(pipelineOperations) },
+  { title: 'Identity', signatures: listSignatures(identityOperations) },
+  { title: 'Pipeline', signatures: listSignatures(pipelineOperations) },
 ]
 
-/** Writes docs/roles.md: the operations of each role, and the roles of each operation. */
-export const rolesPage = (): Artefact => ({
+/** Generates docs/roles.md: the operations of each role, and the roles of each operation. */
+export const generateRolesPage = (): Artefact => ({
   file: 'docs/roles.md',
-  content: [introduction, tasksTable(), rolesTable(), otherServicesTable(), ...services.map(matrix), ''].join('\n\n'),
+  content: [introduction, formatTasks(), formatRoles(), formatOtherServices(), ...services.map(formatMatrix), ''].join(
+    '\n\n',
+  ),
 })
 
 const introduction = `# Roles
@@ -63,7 +65,7 @@ const rolesByTask: readonly [work: string, needed: readonly Role[], more?: strin
   ['create organisations, and do everything in all of them', ['ROLE_SUPER_ADMIN']],
 ]
 
-const tasksTable = (): string =>
+const formatTasks = (): string =>
   [
     '## Which roles for which work',
     '',
@@ -77,7 +79,8 @@ const tasksTable = (): string =>
     ),
   ].join('\n')
 
-const guards = (guard: OperationGuard, role: Role): boolean =>
+/** Returns whether a role permits an operation. */
+const permits = (guard: OperationGuard, role: Role): boolean =>
   Array.isArray(guard) && guard.some((wanted: Role) => hasRole([role], wanted))
 
 const switchNames = {
@@ -86,16 +89,16 @@ const switchNames = {
   pipelines_enabled: '`pipelinesEnabled`',
 }
 
-function rolesTable(): string {
+function formatRoles(): string {
   const all = services.flatMap(({ signatures }) => signatures)
   const rows = allRoles.map((role) => {
-    const hangsFrom = findClientSwitch(role)
-    const opened = all.filter(({ guard }) => guards(guard, role)).map(({ id }) => `\`${id}\``)
-    const what =
+    const clientSwitch = findClientSwitch(role)
+    const permitted = all.filter(({ guard }) => permits(guard, role)).map(({ id }) => `\`${id}\``)
+    const operations =
       role === 'ROLE_SUPER_ADMIN'
         ? 'everything'
-        : opened.join(', ') || 'none: [for other services](#for-other-services)'
-    return `| \`${role}\` | ${hangsFrom ? switchNames[hangsFrom] : ''} | ${what} |`
+        : permitted.join(', ') || 'none: [for other services](#for-other-services)'
+    return `| \`${role}\` | ${clientSwitch ? switchNames[clientSwitch] : ''} | ${operations} |`
   })
   return [
     '## Operations of each role',
@@ -106,15 +109,15 @@ function rolesTable(): string {
   ].join('\n')
 }
 
-const kinds = { role: 'role', client: 'field of an organisation', user: 'field of a user', setting: 'setting' }
+const kindLabels = { role: 'role', client: 'field of an organisation', user: 'field of a user', setting: 'setting' }
 
-function otherServicesTable(): string {
+function formatOtherServices(): string {
   const rows = featuresOfOtherServices.map(
     ({ name, kind, meaning }) =>
       `| ${name
         .split(', ')
         .map((one) => `\`${one}\``)
-        .join(', ')} | ${kinds[kind]} | ${meaning} |`,
+        .join(', ')} | ${kindLabels[kind]} | ${meaning} |`,
   )
   return [
     '## For other services',
@@ -127,21 +130,21 @@ function otherServicesTable(): string {
   ].join('\n')
 }
 
-const words: Record<string, string> = {
+const guardLabels: Record<string, string> = {
   anyone: 'anyone',
   'signed-in': 'any user',
   'in-person': 'any user, in person',
   service: 'the other service',
 }
 
-function matrix({ title, signatures }: (typeof services)[number]): string {
-  const named = allRoles.filter((role) => signatures.some(({ guard }) => Array.isArray(guard) && guards(guard, role)))
+function formatMatrix({ title, signatures }: (typeof services)[number]): string {
+  const named = allRoles.filter((role) => signatures.some(({ guard }) => Array.isArray(guard) && permits(guard, role)))
   const columns = named.filter((role) => role !== 'ROLE_SUPER_ADMIN')
   const short = (role: Role) => role.replace('ROLE_', '').replaceAll('_', ' ').toLowerCase()
   const rows = signatures.map(({ id, method, path, guard, inPerson }) => {
-    const cells = columns.map((role) => (guards(guard, role) ? '●' : ''))
-    const others = typeof guard === 'string' ? words[guard] : inPerson ? 'in person' : ''
-    return `| \`${id}\` | ${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')} | ${others} | ${Array.isArray(guard) ? '●' : ''} | ${cells.join(' | ')} |`
+    const cells = columns.map((role) => (permits(guard, role) ? '●' : ''))
+    const otherConditions = typeof guard === 'string' ? guardLabels[guard] : inPerson ? 'in person' : ''
+    return `| \`${id}\` | ${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')} | ${otherConditions} | ${Array.isArray(guard) ? '●' : ''} | ${cells.join(' | ')} |`
   })
   const heads = ['Operation', 'Method and path', 'Besides roles', 'super admin', ...columns.map(short)]
   return [`## ${title}`, '', `| ${heads.join(' | ')} |`, `|${'---|'.repeat(heads.length)}`, ...rows].join('\n')

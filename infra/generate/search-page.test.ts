@@ -1,20 +1,22 @@
 import { expect, it } from '@jest/globals'
 import { pipelineOperations } from '@sluice/contracts'
-import { brokenLists, searchPage } from './search-page.ts'
+import { findListErrors, generateSearchPage } from './search-page.ts'
 
 const { list, search } = pipelineOperations.schemas
 const properties = { '/schemas': {} }
 
-it('brokenLists reports paths that only the operations or only the page contain', () => {
-  expect(brokenLists([list, search], properties)).toEqual([])
-  expect(brokenLists([list, search], {})).toEqual(['/schemas takes filters, and search-page.ts does not know by what'])
-  expect(brokenLists([search], properties)).toEqual([
-    'search-page.ts has properties for /schemas, which takes no filters',
+it('findListErrors reports paths that only the operations or only the page contain', () => {
+  expect(findListErrors([list, search], properties)).toEqual([])
+  expect(findListErrors([list, search], {})).toEqual([
+    '/schemas has filters, and search-page.ts has no properties for it',
+  ])
+  expect(findListErrors([search], properties)).toEqual([
+    'search-page.ts has properties for /schemas, which has no filters',
   ])
 })
 
-it('searchPage lists property types, enum values, required roles and properties without an order', () => {
-  const { content } = searchPage()
+it('generateSearchPage lists property types, enum values, required roles and properties without an order', () => {
+  const { content } = generateSearchPage()
   const row = (path: string) => (content as string).split('\n').find((line) => line.startsWith(`| \`${path}\` |`))
   expect(row('/users')).toMatch(
     /\*\*id:\*\* id, client\.id with ROLE_MANAGE_CLIENT, \*userGroups\.id\*; \*\*text:\*\* name, /,

@@ -19,12 +19,12 @@ import { variableRecords } from '../../apps/pipeline/src/api/variables/records.t
 import { viewRecords } from '../../apps/pipeline/src/api/views/records.ts'
 import { warehouseReaderRecords } from '../../apps/pipeline/src/api/warehouse-readers/records.ts'
 import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.ts'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 type Repositories = readonly { definition: { path: string; properties: Properties } }[]
 
-const byPath = (repositories: Repositories) =>
+const propertiesByPath = (repositories: Repositories) =>
   Object.fromEntries(repositories.map(({ definition }) => [definition.path, definition.properties]))
 
 /** The search properties of each service's lists, by path. */
@@ -33,8 +33,8 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     title: 'Identity',
     nouns: identityOperations,
     properties: {
-      ...byPath([userRecords, userGroupRecords, clientRecords, mailRecords]),
-      ...byPath([ssoClientConfigRecords, ssoProviderConfigRecords]),
+      ...propertiesByPath([userRecords, userGroupRecords, clientRecords, mailRecords]),
+      ...propertiesByPath([ssoClientConfigRecords, ssoProviderConfigRecords]),
       '/user-groups/:uid/users': userRecords.definition.properties,
       '/reports/user-access': userAccessProperties,
       '/reports/audit': auditProperties,
@@ -44,8 +44,15 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     title: 'Pipeline',
     nouns: pipelineOperations,
     properties: {
-      ...byPath([schemaRecords, dataPipelines, viewRecords, variableRecords, workflowRecords, destinationRecords]),
-      ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets, warehouseReaderRecords]),
+      ...propertiesByPath([
+        schemaRecords,
+        dataPipelines,
+        viewRecords,
+        variableRecords,
+        workflowRecords,
+        destinationRecords,
+      ]),
+      ...propertiesByPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets, warehouseReaderRecords]),
       '/audit': auditLog.properties,
     },
     note: `The \`value\` of a secured variable is stored encrypted in another column: no filter finds it, no order depends on it, and secured variables
@@ -53,52 +60,52 @@ count as variables without a value (\`filter=value:null\`).`,
   },
 ]
 
-/** Writes docs/search-properties.md: the properties to filter and sort each list by, and the limits of its pages. */
-export const searchPage = (): Artefact => {
+/** Generates docs/search-properties.md: the properties to filter and sort each list by, and the limits of its pages. */
+export const generateSearchPage = (): Artefact => {
   const sections = services.map(({ title, nouns, properties, note = '' }) => {
     const signatures = Object.values(nouns).flatMap((noun: object): OperationSignature[] => Object.values(noun))
-    const wrong = brokenLists(signatures, properties)
-    if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
-    return [`## ${title}`, searched(signatures, properties), note, paged(signatures)]
+    const errors = findListErrors(signatures, properties)
+    if (errors.length > 0) throw new UserError(errors.join('\n'))
+    return [`## ${title}`, formatFilteredLists(signatures, properties), note, formatUnfilteredLists(signatures)]
       .filter((part) => part !== '')
       .join('\n\n')
   })
   return { file: 'docs/search-properties.md', content: `${[introduction, ...sections].join('\n\n')}\n` }
 }
 
-/** Up to this number, the values of a property are listed. */
-const few = 8
+/** The values of a property are listed if there are at most this many. */
+const maxListedValues = 8
 
 const introduction = `# Search properties
 
 After this page you know which properties each list of both services can be filtered and sorted by. Use them in \`filter\`,
 and in \`order\` unless they are in *italics*; [search](search.md) describes both.
-Parentheses contain the possible values of a property if there are at most ${few}; the API reference (\`/docs\`) has the others. A property «with» a role can only be
+Parentheses contain the possible values of a property if there are at most ${maxListedValues}; the API reference (\`/docs\`) has the others. A property «with» a role can only be
 used by users who have that role.
 
 \`npm run generate\` creates this page from the sources.`
 
-const fieldsOf = (contract: unknown) =>
+const readFields = (contract: unknown) =>
   (contract as { properties?: Record<string, { maximum?: number }> } | undefined)?.properties ?? {}
-const isSearched = ({ method, query }: OperationSignature) => method === 'get' && 'filter' in fieldsOf(query)
+const hasFilters = ({ method, query }: OperationSignature) => method === 'get' && 'filter' in readFields(query)
 
 /** Returns a sentence for each list without properties, and for each property without a list. */
-export function brokenLists(
+export function findListErrors(
   signatures: readonly OperationSignature[],
   properties: Record<string, Properties>,
 ): string[] {
-  const paths = signatures.filter(isSearched).map(({ path }) => path)
+  const paths = signatures.filter(hasFilters).map(({ path }) => path)
   return [
     ...paths
       .filter((path) => !(path in properties))
-      .map((path) => `${path} takes filters, and search-page.ts does not know by what`),
+      .map((path) => `${path} has filters, and search-page.ts has no properties for it`),
     ...Object.keys(properties)
       .filter((path) => !paths.includes(path))
-      .map((path) => `search-page.ts has properties for ${path}, which takes no filters`),
+      .map((path) => `search-page.ts has properties for ${path}, which has no filters`),
   ]
 }
 
-const kinds: readonly [type: PropertyType, called: string][] = [
+const propertyTypes: readonly [type: PropertyType, called: string][] = [
   ['uid', 'id'],
   ['string', 'text'],
   ['number', 'number'],
@@ -108,45 +115,49 @@ const kinds: readonly [type: PropertyType, called: string][] = [
   ['strings', 'list'],
 ]
 
-const shownPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
+const formatPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
 
-function searched(signatures: readonly OperationSignature[], properties: Record<string, Properties>): string {
-  const rows = signatures.filter(isSearched).map(({ path, query }) => {
+function formatFilteredLists(
+  signatures: readonly OperationSignature[],
+  properties: Record<string, Properties>,
+): string {
+  const rows = signatures.filter(hasFilters).map(({ path, query }) => {
     const alsoByPost = signatures.some((one) => one.method === 'post' && one.path === `${path}/search`)
-    const most = fieldsOf(query)['pageSize']?.maximum ?? ''
-    return `| ${shownPath(path)} | ${alsoByPost ? 'yes' : ''} | ${most.toLocaleString('en')} | ${listed(properties[path]!)} |`
+    const maxPageSize = readFields(query)['pageSize']?.maximum ?? ''
+    return `| ${formatPath(path)} | ${alsoByPost ? 'yes' : ''} | ${maxPageSize.toLocaleString('en')} | ${formatProperties(properties[path]!)} |`
   })
   const heads = ['List', 'Also `POST …/search`', 'Rows per page, at most', 'Properties']
   return [`| ${heads.join(' | ')} |`, '|---|---|---:|---|', ...rows].join('\n')
 }
 
-function listed(properties: Properties): string {
-  return kinds
+function formatProperties(properties: Properties): string {
+  return propertyTypes
     .map(([type, called]) => {
-      const those = Object.entries(properties).filter(([, property]) => property.type === type)
-      return those.length === 0 ? '' : `**${called}:** ${those.map((one) => shown(...one)).join(', ')}`
+      const matching = Object.entries(properties).filter(([, property]) => property.type === type)
+      return matching.length === 0 ? '' : `**${called}:** ${matching.map((one) => formatProperty(...one)).join(', ')}`
     })
     .filter((part) => part !== '')
     .join('; ')
 }
 
-function shown(name: string, property: Property): string {
+function formatProperty(name: string, property: Property): string {
   const ordered = property.type !== 'strings' && !property.some
-  const words = property.type === 'enum' && property.values.length <= few ? ` (${property.values.join(', ')})` : ''
+  const enumValues =
+    property.type === 'enum' && property.values.length <= maxListedValues ? ` (${property.values.join(', ')})` : ''
   const roles = property.onlyFor ? ` with ${property.onlyFor.join(' or ')}` : ''
-  return `${ordered ? name : `*${name}*`}${words}${roles}`
+  return `${ordered ? name : `*${name}*`}${enumValues}${roles}`
 }
 
-/** Lists that have pages and no filters. */
-function paged(signatures: readonly OperationSignature[]): string {
+/** Returns a table of the lists that have pages and no filters. */
+function formatUnfilteredLists(signatures: readonly OperationSignature[]): string {
   const rows = signatures
     .filter(
-      (signature) => !isSearched(signature) && signature.method === 'get' && 'pageSize' in fieldsOf(signature.query),
+      (signature) => !hasFilters(signature) && signature.method === 'get' && 'pageSize' in readFields(signature.query),
     )
     .map(({ path, summary, query }) => {
-      const { pageSize, page } = fieldsOf(query)
-      const most = [pageSize?.maximum, page?.maximum].map((maximum) => maximum?.toLocaleString('en') ?? '')
-      return `| ${shownPath(path)} | ${summary} | ${most.join(' | ')} |`
+      const { pageSize, page } = readFields(query)
+      const limits = [pageSize?.maximum, page?.maximum].map((maximum) => maximum?.toLocaleString('en') ?? '')
+      return `| ${formatPath(path)} | ${summary} | ${limits.join(' | ')} |`
     })
   if (rows.length === 0) return ''
   return [

@@ -3,18 +3,21 @@ import { join, matchesGlob } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { root } from '../paths.ts'
 
-const lines = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n')
+const readLines = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n')
 
-/** Whether Docker leaves a path out of the build context: the last pattern that matches it, or a folder of it, decides. */
+/**
+ * Returns whether Docker excludes a path from the build context. The last pattern that matches the path or one of its
+ * folders decides.
+ */
 const isIgnored = (path: string): boolean => {
   const folders = path.split('/').map((_part, index, parts) => parts.slice(0, index + 1).join('/'))
-  const matching = lines('.dockerignore')
+  const matching = readLines('.dockerignore')
     .filter((line) => line !== '' && !line.startsWith('#'))
     .filter((line) => folders.some((folder) => matchesGlob(folder, line.replace(/^!/, ''))))
   return matching.length > 0 && !matching.at(-1)!.startsWith('!')
 }
 
-const copied = lines('infra/images/Dockerfile').flatMap((line) => {
+const copied = readLines('infra/images/Dockerfile').flatMap((line) => {
   if (line.startsWith('COPY --from=checkout')) return [/ \/checkout\/(\S+) /.exec(line)?.[1] ?? '']
   // Without --from, the source is the build context itself.
   return line.startsWith('COPY --chmod') ? line.split(' ').slice(2, -1) : []

@@ -1,6 +1,6 @@
 /**
- * The health check of the containers: prints the response of HEALTH_URL, which `docker inspect` shows. Exit code 0 only
- * for a 2xx.
+ * The health check of the containers. Prints the response of HEALTH_URL, which `docker inspect` shows. The exit code is
+ * 0 for a status below 300, otherwise 1.
  */
 import { get } from 'node:http'
 
@@ -9,7 +9,7 @@ const request = get(process.env['HEALTH_URL'] ?? '', { timeout: 4000 }, (respons
   response.pipe(process.stdout)
 })
 
-request.on('timeout', () => request.destroy(new Error('no answer within 4 s')))
+request.on('timeout', () => request.destroy(new Error('no response within 4 s')))
 request.on('error', (error) => {
   console.log(error.message)
   process.exitCode = 1

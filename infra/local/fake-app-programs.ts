@@ -12,7 +12,7 @@ const serve = (portName: string): string => `
 import { createServer } from 'node:http'
 console.log(JSON.stringify({ msg: 'started', secret: typeof process.env.SERVICE_SECRET, admin: typeof process.env.SLUICE_ADMIN_PASSWORD, sourceMaps: process.sourceMapsEnabled }))
 const server = createServer((request, response) => {
-  if (request.url === '/die') { process.stderr.write('told to die\\n'); process.exit(3) }
+  if (request.url === '/die') { process.stderr.write('exit requested\\n'); process.exit(3) }
   response.end(String(process.pid))
 }).listen(Number(process.env.${portName}), process.env.LISTEN_HOST)
 process.on('SIGTERM', () => { console.log('{"msg":"stopped"}'); server.close(() => process.exit()); server.closeAllConnections() })
@@ -21,15 +21,15 @@ const migrate = (database: string): string => `
 import pg from ${JSON.stringify(import.meta.resolve('pg'))}
 const client = new pg.Client({ connectionString: process.env.${database} })
 await client.connect()
-await client.query('create table if not exists seen (at timestamptz default now())')
-await client.query('insert into seen default values')
+await client.query('create table if not exists migrations (at timestamptz default now())')
+await client.query('insert into migrations default values')
 await client.end()
 `
 const admin = `
 import pg from ${JSON.stringify(import.meta.resolve('pg'))}
 const client = new pg.Client({ connectionString: process.env.IDENTITY_DATABASE_URL })
 await client.connect()
-const { rows } = await client.query('select count(*)::int as starts from seen')
+const { rows } = await client.query('select count(*)::int as starts from migrations')
 await client.end()
 console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !process.env.SLUICE_ADMIN_PASSWORD && { password: 'made up here' }) }))
 `
@@ -37,7 +37,7 @@ console.log(JSON.stringify({ username: 'admin', ...(rows[0].starts === 1 && !pro
 /**
  * Creates a folder with the replacements and an infra/local/start.ts that runs them. `programs` overrides some of them.
  */
-export const standInFolder = (programs: Record<string, string> = {}): string => {
+export const createStandInFolder = (programs: Record<string, string> = {}): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-local-'))
   const files: Record<string, string> = {
     'apps/identity/bin/migrate.ts': migrate('IDENTITY_DATABASE_URL'),
@@ -51,8 +51,8 @@ export const standInFolder = (programs: Record<string, string> = {}): string => 
 import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.ts'))}
 import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
 import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/bundled-programs.ts'))}
-import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../user-error.ts'))}
-try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { refuse(error) }
+import { reportFailure } from ${JSON.stringify(join(import.meta.dirname, '../user-error.ts'))}
+try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { reportFailure(error) }
 process.exit()`,
     'apps/identity/package.json': '{"name":"@stand-in/identity","type":"module"}',
     'apps/pipeline/package.json':
@@ -70,31 +70,31 @@ process.exit()`,
 }
 
 /** A running start, and its output so far. */
-export type Start = {
+export type StartedStandIns = {
   child: ChildProcess
-  said: () => string
+  output: () => string
   ended: Promise<number | null>
-  until: (text: string) => Promise<void>
+  waitForOutput: (text: string) => Promise<void>
 }
 
 /** Starts like `npm start`, or like `npm run dev` with the argument `dev`. */
-export const startStandIns = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): Start => {
+export const startStandInPrograms = (folder: string, env: NodeJS.ProcessEnv, ...args: string[]): StartedStandIns => {
   const child = spawn(process.execPath, [join(folder, 'infra/local/start.ts'), ...args], {
     env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (text: string) => (said += text))
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text))
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  const until = async (text: string): Promise<void> => {
+  const waitForOutput = async (text: string): Promise<void> => {
     for (
       const end = Date.now() + 120_000;
-      !said.includes(text);
+      !output.includes(text);
       await new Promise((resolve) => setTimeout(resolve, 20))
     ) {
-      if (Date.now() > end || child.exitCode !== null) throw new Error(`"${text}" was not said: ${said}`)
+      if (Date.now() > end || child.exitCode !== null) throw new Error(`"${text}" was not printed: ${output}`)
     }
   }
-  return { child, said: () => said, ended, until }
+  return { child, output: () => output, ended, waitForOutput }
 }

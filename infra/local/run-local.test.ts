@@ -6,14 +6,14 @@ import { Client } from 'pg'
 import { connectionString } from '../postgres/cluster.ts'
 import { freePort } from '../postgres/free-port.ts'
 import { isAlive } from '../postgres/clear-stale-server.ts'
-import { demolish } from '../postgres/accessible-folders.ts'
-import { standInFolder, startStandIns, type Start } from './fake-app-programs.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
+import { createStandInFolder, startStandInPrograms, type StartedStandIns } from './fake-app-programs.ts'
 
 const folders: string[] = []
-const starts: Start[] = []
+const starts: StartedStandIns[] = []
 let nextPort = 13_100
 
-const ports = async () => {
+const findFreePorts = async () => {
   const [identity, pipeline, worker] = [
     await freePort(nextPort),
     await freePort(nextPort + 30),
@@ -23,27 +23,28 @@ const ports = async () => {
   return { IDENTITY_PORT: String(identity), PIPELINE_PORT: String(pipeline), WORKER_PORT: String(worker) }
 }
 const newFolder = (programs?: Record<string, string>): string => {
-  folders.push(standInFolder(programs))
+  folders.push(createStandInFolder(programs))
   return folders.at(-1)!
 }
-const start = (folder: string, env: NodeJS.ProcessEnv): Start => {
-  starts.push(startStandIns(folder, env))
+const start = (folder: string, env: NodeJS.ProcessEnv): StartedStandIns => {
+  starts.push(startStandInPrograms(folder, env))
   return starts.at(-1)!
 }
-const stop = async (run: Start): Promise<number | null> => {
+const stop = async (run: StartedStandIns): Promise<number | null> => {
   run.child.kill('SIGINT')
   return run.ended
 }
-const pidAt = async (port: string): Promise<number> => Number(await (await fetch(`http://127.0.0.1:${port}/`)).text())
-const comesTrue = async (ask: () => boolean | Promise<boolean>): Promise<boolean> => {
+const readPidAt = async (port: string): Promise<number> =>
+  Number(await (await fetch(`http://127.0.0.1:${port}/`)).text())
+const waitUntilTrue = async (check: () => boolean | Promise<boolean>): Promise<boolean> => {
   for (const end = Date.now() + 120_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
-    if (await ask()) return true
+    if (await check()) return true
   }
   return false
 }
-const hasGone = (pid: number): Promise<boolean> => comesTrue(() => !isAlive(pid))
-/** 0 before it starts. */
-const postmaster = (folder: string): number => {
+const waitUntilEnded = (pid: number): Promise<boolean> => waitUntilTrue(() => !isAlive(pid))
+/** Returns the process id of PostgreSQL, or 0 before it starts. */
+const readPostmasterPid = (folder: string): number => {
   const file = join(folder, 'state/postgres/cluster/postmaster.pid')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) || 0 : 0
 }
@@ -51,21 +52,21 @@ const postmaster = (folder: string): number => {
 afterAll(async () => {
   await Promise.all(starts.map((run) => stop(run)))
   for (const folder of folders) {
-    await demolish(join(folder, 'state/postgres'))
-    await demolish(folder)
+    await deleteDataFolder(join(folder, 'state/postgres'))
+    await deleteDataFolder(folder)
   }
 })
 
 describe('npm start', () => {
   const folder = newFolder()
-  let given: Awaited<ReturnType<typeof ports>>
+  let freePorts: Awaited<ReturnType<typeof findFreePorts>>
 
   it('prints the address and the generated password, and stores the secrets with mode 600', async () => {
-    given = await ports()
-    const run = start(folder, given)
-    await run.until('Ctrl-C stops everything')
-    expect(run.said()).toContain(`http://localhost:${given.IDENTITY_PORT}/docs`)
-    expect(run.said()).toContain('admin, password made up here')
+    freePorts = await findFreePorts()
+    const run = start(folder, freePorts)
+    await run.waitForOutput('Ctrl-C stops everything')
+    expect(run.output()).toContain(`http://localhost:${freePorts.IDENTITY_PORT}/docs`)
+    expect(run.output()).toContain('admin, password made up here')
     expect(statSync(join(folder, 'state/secrets.json')).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(folder, 'state/logs/identity.log'), 'utf8')).toContain(
       '{"msg":"started","secret":"string","admin":"undefined","sourceMaps":true}',
@@ -90,28 +91,30 @@ describe('npm start', () => {
   })
 
   it('ends with status 1 if Sluice is already running in this folder', async () => {
-    const second = start(folder, await ports())
+    const second = start(folder, await findFreePorts())
     expect(await second.ended).toBe(1)
-    expect(second.said()).toMatch(/^✗ Sluice is already running here \(process \d+\): .+\n$/)
+    expect(second.output()).toMatch(/^✗ Sluice is already running here \(process \d+\): .+\n$/)
   })
 
   it('restarts a service that exited, and prints its exit code', async () => {
-    const before = await pidAt(given.WORKER_PORT)
-    await fetch(`http://127.0.0.1:${given.WORKER_PORT}/die`).catch(() => {})
-    await starts[0]!.until('pipeline-worker ended (exit code 3: told to die) and is started again in 1 s')
-    expect(await comesTrue(async () => (await pidAt(given.WORKER_PORT).catch(() => before)) !== before)).toBe(true)
+    const before = await readPidAt(freePorts.WORKER_PORT)
+    await fetch(`http://127.0.0.1:${freePorts.WORKER_PORT}/die`).catch(() => {})
+    await starts[0]!.waitForOutput('pipeline-worker ended (exit code 3: exit requested) and is restarted in 1 s')
+    expect(
+      await waitUntilTrue(async () => (await readPidAt(freePorts.WORKER_PORT).catch(() => before)) !== before),
+    ).toBe(true)
   })
 
   it('restarts PostgreSQL after it was killed', async () => {
-    const before = postmaster(folder)
+    const before = readPostmasterPid(folder)
     process.kill(before, 'SIGKILL')
-    await starts[0]!.until('PostgreSQL ended by itself')
-    expect(await comesTrue(() => postmaster(folder) > 0 && postmaster(folder) !== before)).toBe(true)
+    await starts[0]!.waitForOutput('PostgreSQL ended unexpectedly')
+    expect(await waitUntilTrue(() => readPostmasterPid(folder) > 0 && readPostmasterPid(folder) !== before)).toBe(true)
   })
 
   it('stops the services and PostgreSQL on SIGINT, also when npm sends the signal twice', async () => {
-    const database = postmaster(folder)
-    const service = await pidAt(given.IDENTITY_PORT)
+    const database = readPostmasterPid(folder)
+    const service = await readPidAt(freePorts.IDENTITY_PORT)
     starts[0]!.child.kill('SIGINT')
     expect(await stop(starts[0]!)).toBe(0)
     expect([database, service].filter(isAlive)).toEqual([])
@@ -120,15 +123,15 @@ describe('npm start', () => {
   })
 
   it('keeps the password for the next start, and starts after it was killed while PostgreSQL still runs', async () => {
-    const run = start(folder, given)
-    await run.until('Ctrl-C stops everything')
-    expect(run.said()).not.toContain('made up here')
-    const [database, service] = [postmaster(folder), await pidAt(given.PIPELINE_PORT)]
+    const run = start(folder, freePorts)
+    await run.waitForOutput('Ctrl-C stops everything')
+    expect(run.output()).not.toContain('made up here')
+    const [database, service] = [readPostmasterPid(folder), await readPidAt(freePorts.PIPELINE_PORT)]
     run.child.kill('SIGKILL')
-    expect(await hasGone(service)).toBe(true)
+    expect(await waitUntilEnded(service)).toBe(true)
     expect(isAlive(database)).toBe(true)
-    const next = start(folder, given)
-    await next.until('Ctrl-C stops everything')
+    const next = start(folder, freePorts)
+    await next.waitForOutput('Ctrl-C stops everything')
     expect(isAlive(database)).toBe(false)
     expect(await stop(next)).toBe(0)
   })
@@ -136,38 +139,38 @@ describe('npm start', () => {
 
 describe('npm start, if it cannot run', () => {
   it('names the port in use, the process that uses it, and the variable to set', async () => {
-    const given = await ports()
-    const other = createServer().listen(Number(given.PIPELINE_PORT), '127.0.0.1')
-    const run = start(newFolder(), given)
+    const freePorts = await findFreePorts()
+    const other = createServer().listen(Number(freePorts.PIPELINE_PORT), '127.0.0.1')
+    const run = start(newFolder(), freePorts)
     expect(await run.ended).toBe(1)
-    expect(run.said()).toMatch(new RegExp(`^✗ Port ${given.PIPELINE_PORT}, for the pipeline service, is in use`))
-    expect(run.said()).toContain(`by process ${process.pid}`)
-    expect(run.said()).toMatch(/"PIPELINE_PORT=\d+ npm start"/)
+    expect(run.output()).toMatch(new RegExp(`^✗ Port ${freePorts.PIPELINE_PORT}, for the pipeline service, is in use`))
+    expect(run.output()).toContain(`by process ${process.pid}`)
+    expect(run.output()).toMatch(/"PIPELINE_PORT=\d+ npm start"/)
     other.close()
   })
 
   it('rejects an invalid port', async () => {
-    const run = start(newFolder(), { ...(await ports()), WORKER_PORT: '80x' })
+    const run = start(newFolder(), { ...(await findFreePorts()), WORKER_PORT: '80x' })
     expect(await run.ended).toBe(1)
-    expect(run.said()).toBe('✗ WORKER_PORT must be a port from 1 to 65535, not "80x".\n')
+    expect(run.output()).toBe('✗ WORKER_PORT must be a port from 1 to 65535, not "80x".\n')
   })
 
   it('prints the last output of a service that cannot start, and stops the other services and PostgreSQL', async () => {
     const folder = newFolder({
       'apps/pipeline/bin/serve.ts': "process.stderr.write('The key ring is empty.\\n'); process.exit(1)",
     })
-    const given = await ports()
-    const run = start(folder, given)
+    const freePorts = await findFreePorts()
+    const run = start(folder, freePorts)
     expect(await run.ended).toBe(1)
-    expect(run.said()).toMatch(/✗ pipeline could not start \(exit code 1\):\nThe key ring is empty\.\n$/)
+    expect(run.output()).toMatch(/✗ pipeline could not start \(exit code 1\):\nThe key ring is empty\.\n$/)
     expect(existsSync(join(folder, 'state/postgres/cluster/postmaster.pid'))).toBe(false)
-    await expect(pidAt(given.IDENTITY_PORT)).rejects.toThrow()
+    await expect(readPidAt(freePorts.IDENTITY_PORT)).rejects.toThrow()
   })
 
   it('refuses to create new secrets if secrets.json is missing and data exists', async () => {
     const folder = newFolder({ 'state/postgres/port': '1' })
-    const run = start(folder, await ports())
+    const run = start(folder, await findFreePorts())
     expect(await run.ended).toBe(1)
-    expect(run.said()).toMatch(/secrets\.json is gone, and the data cannot be opened without it/)
+    expect(run.output()).toMatch(/secrets\.json is missing, and the data cannot be decrypted without it/)
   })
 })

@@ -2,50 +2,52 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import type { Programs } from '../bundle/bundled-programs.ts'
-import { bringUp, inspectorPorts, type Mode } from './start-installation.ts'
+import { migrateAndStart, inspectorPorts, type Mode } from './start-installation.ts'
 import { prepareDatabases } from './databases.ts'
-import { requireSpace } from './require-disk-space.ts'
-import { programEnvironment } from './environment.ts'
-import { takeLock } from './lock.ts'
-import { requirePorts } from './require-ports.ts'
-import { startPostgres } from './postgres.ts'
+import { assertDiskSpace } from './assert-disk-space.ts'
+import { programEnvironment } from './program-environment.ts'
+import { acquireStartLock } from './start-lock.ts'
+import { assertPortsAvailable } from './assert-ports-available.ts'
+import { startPostgres } from './start-postgres.ts'
 import { restartOnChange } from './restart-on-change.ts'
-import { saveSecrets, secretsOf } from './secrets.ts'
+import { saveSecrets, readOrCreateSecrets } from './secrets.ts'
 import type { Service } from './supervise-service.ts'
 import type { Settings } from './settings.ts'
-import { stopSignal } from './stop-signal.ts'
-import { type Admin, summary } from './start-summary.ts'
+import { watchStopSignals } from './stop-signal.ts'
+import { type Admin, formatSummary } from './start-summary.ts'
 
-const say = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
+const printWarning = (line: string): void => console.log(`${pc.yellow('▲')} ${line}`)
 
 /**
- * Starts everything on this machine and prints that it is ready. Returns after a signal to stop, when everything has stopped. Throws
- * Refusal with a sentence for the user, after stopping what it has started.
+ * Starts PostgreSQL, the services and the worker, and prints a summary. Returns when all have stopped after a stop
+ * signal. If the start fails, stops everything and throws UserError.
  */
 export const runLocal = async (settings: Settings, programs: Programs, mode: Mode = {}): Promise<void> => {
-  const began = performance.now()
+  const startedAt = performance.now()
   await mkdir(join(settings.state, 'files'), { recursive: true })
-  await requireSpace(settings.state)
+  await assertDiskSpace(settings.state)
   await using started = new AsyncDisposableStack()
-  started.defer(await takeLock(settings.state))
-  await requirePorts(settings)
+  started.defer(await acquireStartLock(settings.state))
+  await assertPortsAvailable(settings)
 
   let kill = (): void => {}
-  const stopped = stopSignal(() => kill())
-  const told = new Promise<void>((resolve) => {
+  const stopped = watchStopSignals(() => kill())
+  const stopAnnounced = new Promise<void>((resolve) => {
     stopped.addEventListener('abort', () => {
       console.log(
-        pc.dim('\nStopping: running work is finished or handed back (25 s at most). Ctrl-C again ends at once.'),
+        pc.dim(
+          '\nStopping: running work is finished or returned to the queue (25 s at most). Press Ctrl-C again to end at once.',
+        ),
       )
       resolve()
     })
   })
-  const secrets = await secretsOf(settings.state)
+  const secrets = await readOrCreateSecrets(settings.state)
   console.log(pc.dim('Starting PostgreSQL, identity, pipeline and its worker…'))
   const ready = programs.ready()
   // Awaited below; this handler prevents an unhandled rejection until then.
   ready.catch(() => {})
-  const postgres = started.use(await startPostgres(settings, secrets, say))
+  const postgres = started.use(await startPostgres(settings, secrets, printWarning))
   kill = () => postgres.kill()
   const databases = await prepareDatabases(postgres, secrets)
   const env = programEnvironment(settings, secrets, databases, postgres.rulesFile)
@@ -53,32 +55,34 @@ export const runLocal = async (settings: Settings, programs: Programs, mode: Mod
   started.defer(async () => void (await Promise.all(services.map((service) => service.stop()))))
   try {
     await ready
-    const admin = await bringUp(
-      { settings, programs, env, superuserUrl: postgres.url('postgres'), say, stopped, mode },
+    const admin = await migrateAndStart(
+      { settings, programs, env, superuserUrl: postgres.url('postgres'), printWarning, stopped, mode },
       services,
     )
     if (admin.password)
       await saveSecrets(settings.state, { ...secrets, admin: { username: admin.username, password: admin.password } })
-    started.defer(await publish(settings, admin))
-    console.log(summary(settings, admin, secrets.admin !== undefined, (performance.now() - began) / 1000))
+    started.defer(await writeLocalFile(settings, admin))
+    console.log(formatSummary(settings, admin, secrets.admin !== undefined, (performance.now() - startedAt) / 1000))
     if (mode.restartOnChange) {
-      started.use(restartOnChange({ root: settings.root, services, say }))
+      started.use(restartOnChange({ root: settings.root, services, printWarning }))
       console.log(pc.dim('  Saved sources in apps/ and packages/ restart the services that run them.\n'))
     }
-    if (mode.inspect) console.log(`${debuggers()}\n`)
+    if (mode.inspect) console.log(`${describeDebuggers()}\n`)
   } catch (error) {
     if (!stopped.aborted) throw error
   }
-  await told
+  await stopAnnounced
 }
 
-const debuggers = (): string =>
+const describeDebuggers = (): string =>
   Object.entries(inspectorPorts)
     .map(([name, port]) => `  ${pc.dim(`Debugger of ${name}:`)} 127.0.0.1:${port}`)
     .join('\n')
 
-/** What other commands (npm run demo) read to find this installation while it runs; holds no secret. */
-const publish = async (settings: Settings, { username }: Admin): Promise<() => Promise<void>> => {
+/**
+ * Writes the addresses of this installation for other commands (npm run demo). Returns the function that deletes them.
+ */
+const writeLocalFile = async (settings: Settings, { username }: Admin): Promise<() => Promise<void>> => {
   const file = join(settings.state, 'local.json')
   const content = {
     process: process.pid,

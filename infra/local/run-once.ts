@@ -1,8 +1,8 @@
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import { type Program, startProgram } from './start-program.ts'
 
 /**
- * Runs a program until it ends, or until `stopped` aborts. Returns its standard output. Throws Refusal with its last
+ * Runs a program until it ends, or until `stopped` aborts. Returns its standard output. Throws UserError with its last
  * output.
  */
 export const runOnce = async (name: string, program: Program, stopped: AbortSignal): Promise<string> => {
@@ -12,6 +12,6 @@ export const runOnce = async (name: string, program: Program, stopped: AbortSign
   stopped.addEventListener('abort', end)
   const failure = await ended
   stopped.removeEventListener('abort', end)
-  if (failure) throw new Refusal(`${name} failed (${failure}):\n${lastErrorLines() || `see ${program.log}`}`)
+  if (failure) throw new UserError(`${name} failed (${failure}):\n${lastErrorLines() || `see ${program.log}`}`)
   return output()
 }

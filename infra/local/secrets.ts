@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** Secrets that the first start generated. */
 export type Secrets = {
@@ -20,36 +20,36 @@ export type Secrets = {
   admin?: { username: string; password: string }
 }
 
-const fileIn = (state: string): string => join(state, 'secrets.json')
+const secretsFile = (state: string): string => join(state, 'secrets.json')
 
 /**
- * Reads `.sluice/secrets.json`, or creates it at the first start, readable by its owner only. Throws Refusal if the
+ * Reads `.sluice/secrets.json`, or creates it at the first start, readable by its owner only. Throws UserError if the
  * file is missing but data exists, because new secrets could not decrypt the data.
  */
-export const secretsOf = async (state: string): Promise<Secrets> => {
-  const file = fileIn(state)
+export const readOrCreateSecrets = async (state: string): Promise<Secrets> => {
+  const file = secretsFile(state)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new Refusal(
+    throw new UserError(
       `${file} cannot be read (${error.code}): start as the user who started first, or correct its owner.`,
     )
   })
   if (text !== undefined) {
     await chmod(file, 0o600)
-    const secrets = parse(text, file)
+    const secrets = parseSecrets(text, file)
     // Earlier versions generated none.
     return secrets.consoleSecret ? secrets : saveSecrets(state, { ...secrets, consoleSecret: randomSecret() })
   }
   if (await stat(join(state, 'postgres')).catch(() => undefined)) {
-    throw new Refusal(
-      `${file} is gone, and the data cannot be opened without it: restore it, or delete ${state} to begin afresh.`,
+    throw new UserError(
+      `${file} is missing, and the data cannot be decrypted without it: restore it, or delete ${state} to start over.`,
     )
   }
   return saveSecrets(state, {
-    postgres: password(),
-    identity: password(),
-    pipeline: password(),
-    warehouse: password(),
+    postgres: randomPassword(),
+    identity: randomPassword(),
+    pipeline: randomPassword(),
+    warehouse: randomPassword(),
     secretKeys: `k1:${randomBytes(32).toString('base64')}`,
     serviceSecret: randomSecret(),
     consoleSecret: randomSecret(),
@@ -58,23 +58,23 @@ export const secretsOf = async (state: string): Promise<Secrets> => {
 
 const randomSecret = (): string => randomBytes(32).toString('base64url')
 
-const password = (): string => randomBytes(24).toString('base64url')
+const randomPassword = (): string => randomBytes(24).toString('base64url')
 
-const parse = (text: string, file: string): Secrets => {
+const parseSecrets = (text: string, file: string): Secrets => {
   try {
     return JSON.parse(text) as Secrets
   } catch {
-    throw new Refusal(`${file} is damaged, and the data cannot be opened without it: restore it from a backup.`)
+    throw new UserError(`${file} is damaged, and the data cannot be decrypted without it: restore it from a backup.`)
   }
 }
 
 /** Writes a temporary file, syncs it and renames it, so that a crash leaves either the old or the new file. */
 export const saveSecrets = async (state: string, secrets: Secrets): Promise<Secrets> => {
-  const beside = `${fileIn(state)}.new`
-  const file = await open(beside, 'w', 0o600)
+  const draft = `${secretsFile(state)}.new`
+  const file = await open(draft, 'w', 0o600)
   await file.writeFile(`${JSON.stringify(secrets, null, 2)}\n`)
   await file.sync()
   await file.close()
-  await rename(beside, fileIn(state))
+  await rename(draft, secretsFile(state))
   return secrets
 }

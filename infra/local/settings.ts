@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** Folders, ports and addresses of this start. */
 export type Settings = {
@@ -19,42 +19,44 @@ export type Ports = { IDENTITY_PORT: number; PIPELINE_PORT: number; WORKER_PORT:
 
 const DEFAULTS: Ports = { IDENTITY_PORT: 3001, PIPELINE_PORT: 3002, WORKER_PORT: 3003 }
 
-/** Reads the environment. Throws Refusal with one sentence about the first invalid setting. */
+/** Reads the environment. Throws UserError with one sentence about the first invalid setting. */
 export const readSettings = (environment: NodeJS.ProcessEnv, root: string, state: string): Settings => {
   const ports = { ...DEFAULTS }
   for (const name of Object.keys(DEFAULTS) as (keyof Ports)[]) {
-    const given = environment[name]
-    if (given) ports[name] = portOf(name, given)
+    const value = environment[name]
+    if (value) ports[name] = parsePort(name, value)
   }
-  const twice = Object.values(ports).find((port, index, all) => all.indexOf(port) !== index)
-  if (twice)
-    throw new Refusal(`IDENTITY_PORT, PIPELINE_PORT and WORKER_PORT must differ; ${twice} is given to two of them.`)
+  const duplicate = Object.values(ports).find((port, index, all) => all.indexOf(port) !== index)
+  if (duplicate)
+    throw new UserError(`IDENTITY_PORT, PIPELINE_PORT and WORKER_PORT must differ; ${duplicate} is set twice.`)
   return {
     state,
     root,
     ports,
     listenHost: environment['LISTEN_HOST'] || '127.0.0.1',
     identityPublicUrl: environment['IDENTITY_PUBLIC_URL'] || `http://localhost:${ports.IDENTITY_PORT}`,
-    warehouseAddress: warehouseAddressOf(environment['WAREHOUSE_PUBLIC_ADDRESS']?.trim()),
+    warehouseAddress: parseWarehouseAddress(environment['WAREHOUSE_PUBLIC_ADDRESS']?.trim()),
     pipelinePublicUrl: environment['PIPELINE_PUBLIC_URL'] || `http://localhost:${ports.PIPELINE_PORT}`,
   }
 }
 
-const warehouseAddressOf = (given: string | undefined): Settings['warehouseAddress'] => {
-  if (!given) return undefined
-  const [, host, port] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(\d+))?$/i.exec(given) ?? []
+const parseWarehouseAddress = (value: string | undefined): Settings['warehouseAddress'] => {
+  if (!value) return undefined
+  const [, host, port] = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(\d+))?$/i.exec(value) ?? []
   if (host === undefined)
-    throw new Refusal(`WAREHOUSE_PUBLIC_ADDRESS must be a host or host:port, such as data.example.org, not "${given}".`)
+    throw new UserError(
+      `WAREHOUSE_PUBLIC_ADDRESS must be a host or host:port, such as data.example.org, not "${value}".`,
+    )
   return {
     host: host.replace(/^\[(.*)\]$/, '$1'),
-    ...(port !== undefined && { port: portOf('WAREHOUSE_PUBLIC_ADDRESS', port) }),
+    ...(port !== undefined && { port: parsePort('WAREHOUSE_PUBLIC_ADDRESS', port) }),
   }
 }
 
-const portOf = (name: string, given: string): number => {
-  const port = Number(given)
+const parsePort = (name: string, value: string): number => {
+  const port = Number(value)
   if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
-  throw new Refusal(`${name} must be a port from 1 to 65535, not "${given}".`)
+  throw new UserError(`${name} must be a port from 1 to 65535, not "${value}".`)
 }
 
 export const certificatesFolder = ({ state }: Settings): string => join(state, 'certificates')
@@ -62,5 +64,5 @@ export const certificatesFolder = ({ state }: Settings): string => join(state, '
 export const logFile = ({ state }: Settings, name: string): string => join(state, 'logs', `${name}.log`)
 
 /** Returns the loopback address that reaches a server on the listen host. */
-export const loopbackOf = ({ listenHost }: Settings): string =>
+export const loopbackAddress = ({ listenHost }: Settings): string =>
   ['0.0.0.0', '::', '*'].includes(listenHost) ? '127.0.0.1' : listenHost.includes(':') ? `[${listenHost}]` : listenHost

@@ -1,19 +1,19 @@
 import type { Programs } from '../bundle/bundled-programs.ts'
-import { Refusal } from '../user-error.ts'
-import { rotate } from './rotate-logs.ts'
+import { UserError } from '../user-error.ts'
+import { rotateLog } from './rotate-logs.ts'
 import { runOnce } from './run-once.ts'
 import type { Program } from './start-program.ts'
 import { type Service, startService } from './supervise-service.ts'
-import { logFile, loopbackOf, type Settings } from './settings.ts'
+import { logFile, loopbackAddress, type Settings } from './settings.ts'
 import type { Admin } from './start-summary.ts'
 
-type BringUp = {
+type InstallationOptions = {
   settings: Settings
   programs: Programs
   env: NodeJS.ProcessEnv
   /** Connection string of the warehouse server's superuser. */
   superuserUrl: string
-  say: (line: string) => void
+  printWarning: (line: string) => void
   stopped: AbortSignal
   mode?: Mode
 }
@@ -32,17 +32,17 @@ export const inspectorPorts: Record<string, number> = { identity: 9231, pipeline
 /**
  * Migrates both databases, creates the first administrator and starts the three processes, in parallel where possible.
  * Resolves when all are ready. Adds every started service to `services` immediately, so that the caller can stop them
- * after a failure. Throws Refusal with the last output of a program.
+ * after a failure. Throws UserError with the last output of a program.
  */
-export const bringUp = async (
-  { settings, programs, env, superuserUrl, say, stopped, mode = {} }: BringUp,
+export const migrateAndStart = async (
+  { settings, programs, env, superuserUrl, printWarning, stopped, mode = {} }: InstallationOptions,
   services: Service[],
 ): Promise<Admin> => {
   const failed = new AbortController()
-  const off = AbortSignal.any([stopped, failed.signal])
+  const stopOrFailure = AbortSignal.any([stopped, failed.signal])
   const program = (app: string, name: string, log: string, more: NodeJS.ProcessEnv = {}): Program => {
     const file = logFile(settings, log)
-    rotate(file)
+    rotateLog(file)
     return {
       file: programs.file(app, name),
       log: file,
@@ -51,17 +51,17 @@ export const bringUp = async (
     }
   }
   const migrate = (app: string) =>
-    runOnce(`Migrating the ${app} database`, program(app, 'migrate', `${app}-migrate`), off)
-  // Async, so that a stop rejects the promise: an exception would leave the promises beside it unhandled.
+    runOnce(`Migrating the ${app} database`, program(app, 'migrate', `${app}-migrate`), stopOrFailure)
+  // Async, so that a stop rejects the promise. A synchronous exception would leave other rejections unhandled.
   const start = async (name: string, app: string, bin: string, port: number): Promise<void> => {
-    off.throwIfAborted()
-    const health = `http://${loopbackOf(settings)}:${port}/health/ready`
+    stopOrFailure.throwIfAborted()
+    const health = `http://${loopbackAddress(settings)}:${port}/health/ready`
     const service = startService({
       name,
       app,
       program: { ...program(app, bin, name), inspectorPort: mode.inspect ? inspectorPorts[name] : undefined },
       health,
-      say,
+      printWarning,
       waitForRestart: mode.restartOnChange,
     })
     services.push(service)
@@ -74,11 +74,11 @@ export const bringUp = async (
     const create = program('identity', 'create-first-admin', 'identity-first-admin', {
       SLUICE_ADMIN_PASSWORD: password,
     })
-    const [said] = await Promise.all([
-      runOnce('Making the first administrator', create, off),
+    const [output] = await Promise.all([
+      runOnce('Creating the first administrator', create, stopOrFailure),
       start('identity', 'identity', 'serve', IDENTITY_PORT),
     ])
-    return adminOf(said)
+    return parseAdmin(output)
   }
   const pipeline = async (): Promise<void> => {
     const forWarehouse = {
@@ -86,31 +86,31 @@ export const bringUp = async (
       WAREHOUSE_CLOSED_DATABASES: 'identity,pipeline,postgres,template1',
     }
     const prepare = program('pipeline', 'prepare-warehouse', 'pipeline-prepare-warehouse', forWarehouse)
-    await Promise.all([migrate('pipeline'), runOnce('Preparing the warehouse', prepare, off)])
+    await Promise.all([migrate('pipeline'), runOnce('Preparing the warehouse', prepare, stopOrFailure)])
     await Promise.all([
       start('pipeline', 'pipeline', 'serve', PIPELINE_PORT),
       start('pipeline-worker', 'pipeline', 'run-worker', WORKER_PORT),
     ])
   }
-  // The first failure stops the other half. Its message is the one to show.
-  const give = (error: unknown): never => {
+  // The first failure stops the other service, and its message is shown.
+  const abortOthers = (error: unknown): never => {
     failed.abort(error)
     throw error
   }
-  const halves = await Promise.allSettled([identity().catch(give), pipeline().catch(give)])
+  const results = await Promise.allSettled([identity().catch(abortOthers), pipeline().catch(abortOthers)])
   if (failed.signal.aborted) throw failed.signal.reason
-  const [{ value }] = halves as [PromiseFulfilledResult<Admin>, unknown]
+  const [{ value }] = results as [PromiseFulfilledResult<Admin>, unknown]
   return value
 }
 
 /** Parses the output of create-first-admin: `{"username":"admin"}`, with the password if it created the user. */
-const adminOf = (said: string): Admin => {
-  const line = said.trim().split('\n').at(-1) ?? ''
+const parseAdmin = (output: string): Admin => {
+  const line = output.trim().split('\n').at(-1) ?? ''
   try {
     const { username, password } = JSON.parse(line) as { username: string; password?: string }
     return { username, ...(password && { password }) }
   } catch (error) {
-    throw new Refusal(`Making the first administrator did not say whom it made: ${line.slice(0, 200)}`, {
+    throw new UserError(`The program create-first-admin printed no administrator: ${line.slice(0, 200)}`, {
       cause: error,
     })
   }

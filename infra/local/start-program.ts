@@ -19,7 +19,7 @@ export type StartedProgram = {
   output: () => string
   /** The last lines that the program wrote to standard error, without those of Node itself. */
   lastErrorLines: () => string
-  /** How it ended: `exit code 1`, `signal SIGKILL`; undefined for exit code 0. */
+  /** Resolves to the failure, such as `exit code 1` or `signal SIGKILL`; to undefined for exit code 0. */
   ended: Promise<string | undefined>
 }
 
@@ -27,11 +27,11 @@ export type StartedProgram = {
 export const runningPrograms = new Set<ChildProcess>()
 
 /**
- * Starts a program with this Node, in its own process group, so that Ctrl-C in the terminal reaches only this process. Its
- * standard output goes to its log, or with `capture` to memory; its standard error goes to both.
+ * Starts a program with this Node, in its own process group, so that Ctrl-C in the terminal reaches only this process.
+ * Its standard output goes to its log, or with `capture` to memory; its standard error goes to both.
  */
 export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, capture = false): StartedProgram => {
-  const output = openSync(log, 'a')
+  const logDescriptor = openSync(log, 'a')
   const flags = ['--enable-source-maps', ...(inspectorPort ? [`--inspect=127.0.0.1:${inspectorPort}`] : [])]
   const child = spawn(
     process.execPath,
@@ -40,17 +40,19 @@ export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, ca
       cwd,
       env,
       detached: true,
-      stdio: ['ignore', capture ? 'pipe' : output, 'pipe', 'ipc'],
+      stdio: ['ignore', capture ? 'pipe' : logDescriptor, 'pipe', 'ipc'],
     },
   )
-  closeSync(output)
+  closeSync(logDescriptor)
   runningPrograms.add(child)
   const logged = createWriteStream(log, { flags: 'a' }).on('error', () => {})
-  let [said, complained] = ['', '']
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-100_000)))
+  let [capturedOutput, errorOutput] = ['', '']
+  child.stdout
+    ?.setEncoding('utf8')
+    .on('data', (text: string) => (capturedOutput = (capturedOutput + text).slice(-100_000)))
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     logged.write(text)
-    complained = (complained + text).slice(-4_000)
+    errorOutput = (errorOutput + text).slice(-4_000)
   })
   const ended = new Promise<string | undefined>((resolve) => {
     child.once('error', (error) => resolve(error.message))
@@ -62,13 +64,13 @@ export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, ca
     logged.end()
   })
   const lastErrorLines = (): string =>
-    complained
+    errorOutput
       .split('\n')
       .filter((line) => !nodeOutputPattern.test(line))
       .slice(-8)
       .join('\n')
-  return { child, output: () => said, lastErrorLines, ended }
+  return { child, output: () => capturedOutput, lastErrorLines, ended }
 }
 
-/** Lines that Node itself writes: its internal stack frames, its version, its debugger's address. */
+/** Matches lines that Node itself writes: internal stack frames, its version, the debugger's address. */
 const nodeOutputPattern = /^\s*$|^\s+at .*node:internal\/|^Node\.js v|^Debugger |^For help, see: /

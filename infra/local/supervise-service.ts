@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Program, type StartedProgram, startProgram } from './start-program.ts'
-import { untilReady } from './wait-until-ready.ts'
+import { waitUntilReady } from './wait-until-ready.ts'
 
 export type ServiceOptions = {
   name: string
@@ -10,32 +10,35 @@ export type ServiceOptions = {
   /** The address that returns 200 when the service is ready. */
   health: string
   /** Prints a line on the terminal. */
-  say: (line: string) => void
+  printWarning: (line: string) => void
   /**
    * After an unexpected end, the service stays down until `restart` is called. Otherwise it starts again after a pause.
    */
   waitForRestart?: boolean
 }
 
-/** A service that is kept running. */
+/** A service that is restarted when it ends. */
 export type Service = {
   name: string
   app: string
-  /** Resolves when it is ready for the first time. Throws Refusal with its last output if it never gets ready. */
+  /** Resolves when it is ready for the first time. Throws UserError with its last output if it never gets ready. */
   ready: Promise<void>
-  /** Replaces the process by a new one. Returns whether the new one is ready; if not, `say` has printed the reason. */
+  /**
+   * Replaces the process by a new one. Returns whether the new one is ready; if not, `printWarning` has printed the
+   * reason.
+   */
   restart: () => Promise<boolean>
   /** Sends SIGTERM, and SIGKILL after 25 s. */
   stop: () => Promise<void>
 }
 
-const STOP_WITHIN = 25_000
-/** Milliseconds. A developer waits for the restart: running work is interrupted, and the next worker takes it over. */
-const RESTART_KILLS_AFTER = 500
-const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 30_000
-/** Milliseconds. A service that ran longer was healthy, so the pauses between its starts are short again. */
-const FINE_AFTER = 60_000
+const STOP_TIMEOUT_MS = 25_000
+/** The developer waits for the restart, so running work is interrupted. The next worker takes it over. */
+const RESTART_TIMEOUT_MS = 500
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 30_000
+/** A service that ran longer was healthy, so its next restart uses the first pause again. */
+const HEALTHY_AFTER_MS = 60_000
 
 /** Starts a service. A service that was ready once is started again whenever it ends, after 1, 2, 4 … 30 s. */
 export const startService = (options: ServiceOptions): Service => {
@@ -46,14 +49,14 @@ export const startService = (options: ServiceOptions): Service => {
   let next: PromiseWithResolvers<StartedProgram> | undefined
 
   const keepRunning = async (): Promise<void> => {
-    for (let pause = FIRST_PAUSE; !stopping.signal.aborted; ) {
+    for (let pause = FIRST_PAUSE_MS; !stopping.signal.aborted; ) {
       const since = Date.now()
-      const how = await running.ended
+      const reason = await running.ended
       if (!next && !stopping.signal.aborted) {
-        if (Date.now() - since > FINE_AFTER) pause = FIRST_PAUSE
+        if (Date.now() - since > HEALTHY_AFTER_MS) pause = FIRST_PAUSE_MS
         pausing = new AbortController()
-        await pauseAfterEnd(options, running, how, pause, AbortSignal.any([stopping.signal, pausing.signal]))
-        pause = Math.min(pause * 2, LONGEST_PAUSE)
+        await pauseAfterEnd(options, running, reason, pause, AbortSignal.any([stopping.signal, pausing.signal]))
+        pause = Math.min(pause * 2, MAX_PAUSE_MS)
       }
       if (stopping.signal.aborted) return
       running = startProgram(options.program)
@@ -61,8 +64,8 @@ export const startService = (options: ServiceOptions): Service => {
       next = undefined
     }
   }
-  const ready = untilReady(options, running, stopping.signal)
-  const life = ready.then(keepRunning).catch(async () => {
+  const ready = waitUntilReady(options, running, stopping.signal)
+  const supervision = ready.then(keepRunning).catch(async () => {
     running.child.kill('SIGTERM')
     await running.ended
   })
@@ -70,25 +73,25 @@ export const startService = (options: ServiceOptions): Service => {
     next ??= Promise.withResolvers()
     const started = next.promise
     pausing.abort()
-    const clearTimer = terminate(running, RESTART_KILLS_AFTER)
-    const current = await Promise.race([started, life])
+    const clearTimer = terminate(running, RESTART_TIMEOUT_MS)
+    const current = await Promise.race([started, supervision])
     clearTimer()
     if (!current) return false
     try {
-      await untilReady(options, current, stopping.signal)
+      await waitUntilReady(options, current, stopping.signal)
       return true
     } catch (error) {
       // pauseAfterEnd has reported a process that ended by itself.
-      if (isAlive(current) && !stopping.signal.aborted) options.say((error as Error).message)
+      if (isAlive(current) && !stopping.signal.aborted) options.printWarning((error as Error).message)
       return false
     }
   }
   const stop = async (): Promise<void> => {
     stopping.abort()
-    const clearTimer = terminate(running, STOP_WITHIN, () =>
-      options.say(`${options.name} did not finish within ${STOP_WITHIN / 1000} s and is ended.`),
+    const clearTimer = terminate(running, STOP_TIMEOUT_MS, () =>
+      options.printWarning(`${options.name} did not stop within ${STOP_TIMEOUT_MS / 1000} s and was killed.`),
     )
-    await life
+    await supervision
     clearTimer()
   }
   return { name: options.name, app: options.app, ready, restart, stop }
@@ -108,21 +111,23 @@ const isAlive = ({ child }: StartedProgram): boolean => child.exitCode === null 
 
 /** Reports the end of a service. Waits until `signal` aborts, or for the pause before an automatic restart. */
 const pauseAfterEnd = async (
-  { name, program, say, waitForRestart }: ServiceOptions,
+  { name, program, printWarning, waitForRestart }: ServiceOptions,
   running: StartedProgram,
-  how = 'exit code 0',
+  reason = 'exit code 0',
   pause: number,
   signal: AbortSignal,
 ): Promise<void> => {
-  const words = running.lastErrorLines()
+  const errorLines = running.lastErrorLines()
   if (waitForRestart) {
-    say(`${name} ended (${how}) and starts again when a source is saved. Its log: ${program.log}\n${words}`.trimEnd())
+    printWarning(
+      `${name} ended (${reason}) and starts again when a source is saved. Its log: ${program.log}\n${errorLines}`.trimEnd(),
+    )
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
     return
   }
-  const why = words.split('\n').at(-1)?.slice(0, 200)
-  say(
-    `${name} ended (${how}${why ? `: ${why}` : ''}) and is started again in ${pause / 1000} s. Its log: ${program.log}`,
+  const lastLine = errorLines.split('\n').at(-1)?.slice(0, 200)
+  printWarning(
+    `${name} ended (${reason}${lastLine ? `: ${lastLine}` : ''}) and is restarted in ${pause / 1000} s. Its log: ${program.log}`,
   )
   await delay(pause, undefined, { signal }).catch(() => {})
 }

@@ -1,31 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { Program, StartedProgram } from './start-program.ts'
 
-const READY_WITHIN = 60_000
+const READY_TIMEOUT_MS = 60_000
 
 /** A service that gets ready: its name for messages, its program, and the address that then returns 200. */
 type Target = { name: string; program: Program; health: string }
 
 /**
- * Resolves when the health address returns 200. Throws Refusal with the last output of the program if it ends first.
+ * Resolves when the health address returns 200. Throws UserError with the last output of the program if it ends first.
  */
-export const untilReady = async (
+export const waitUntilReady = async (
   { name, program, health }: Target,
   running: StartedProgram,
   stopping: AbortSignal,
 ): Promise<void> => {
-  let end: string | undefined
-  void running.ended.then((how) => (end = how ?? 'it ended by itself'))
-  let answered = 'nothing'
-  for (const deadline = Date.now() + READY_WITHIN; Date.now() < deadline; await delay(40)) {
-    if (stopping.aborted) throw new Refusal(`${name} was stopped.`)
-    if (end) throw new Refusal(`${name} could not start (${end}):\n${running.lastErrorLines() || `see ${program.log}`}`)
-    const answer = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
-    if (answer?.ok) return
-    if (answer) answered = `${answer.status} ${(await answer.text().catch(() => '')).slice(0, 300)}`
+  let failure: string | undefined
+  void running.ended.then((reason) => (failure = reason ?? 'exit code 0'))
+  let lastResponse = 'nothing'
+  for (const deadline = Date.now() + READY_TIMEOUT_MS; Date.now() < deadline; await delay(40)) {
+    if (stopping.aborted) throw new UserError(`${name} was stopped.`)
+    if (failure)
+      throw new UserError(`${name} could not start (${failure}):\n${running.lastErrorLines() || `see ${program.log}`}`)
+    const response = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
+    if (response?.ok) return
+    if (response) lastResponse = `${response.status} ${(await response.text().catch(() => '')).slice(0, 300)}`
   }
-  throw new Refusal(
-    `${name} was not ready within ${READY_WITHIN / 1000} s; ${health} answers ${answered}; its log: ${program.log}`,
+  throw new UserError(
+    `${name} was not ready within ${READY_TIMEOUT_MS / 1000} s; ${health} returned ${lastResponse}; its log: ${program.log}`,
   )
 }

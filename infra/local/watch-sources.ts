@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const FOLDERS = ['apps', 'packages']
 
-/** Editors and git write several files at once, and one file in several steps: such changes are reported together. */
+/** Changes within this time are reported together, because editors and git write several files in several steps. */
 const DEBOUNCE_MS = 50
 
 const SOURCE = /\.(ts|css|txt|wasm|sql)$/
@@ -13,8 +13,8 @@ const isSource = (file: string): boolean => SOURCE.test(file) && !file.endsWith(
 
 /**
  * Calls `onChange` with the sources below apps/ and packages/ that were written or removed, relative to `root` with
- * slashes, and the time of the first change (performance.now()). Each folder has a watcher of its own: the recursive one
- * of Node on Linux loses a file that an editor replaces by another.
+ * slashes, and the time of the first change (performance.now()). Each folder has a watcher of its own: the recursive
+ * one of Node on Linux loses a file that an editor replaces by another.
  */
 export const watchSources = (root: string, onChange: (files: string[], changedAt: number) => void): Disposable => {
   const watchers = new Map<string, FSWatcher>()
@@ -48,7 +48,7 @@ export const watchSources = (root: string, onChange: (files: string[], changedAt
       if (isFolder(join(root, file))) for (const found of watchFolder(file)) report(found)
     }
   }
-  /** Returns the sources that are in the folder already. */
+  /** Watches a folder and its subfolders. Returns the sources in them. */
   const watchFolder = (folder: string): string[] => {
     const watcher = watch(join(root, folder), (event, name) => {
       if (name) onEvent(event, `${folder}/${name}`, name)

@@ -1,65 +1,70 @@
 import { createHash } from 'node:crypto'
 import { chown, cp, lstat, mkdir, readlink, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 import type { OsUser } from './os-user.ts'
 
 /** The folders of PostgreSQL's programs and data. The user that runs PostgreSQL can access both. */
-export type Shelter = { native: string; data: string }
+export type PostgresFolders = { programs: string; data: string }
 
 /**
- * For an ordinary user, both folders stay where they are. For root, the data folder gets the owner `user`. If that user
- * cannot enter the checkout (a clone in /root), programs and data are in /var/lib/sluice, and the data folder of the
- * checkout is a link.
+ * Creates the data folder, and returns the folders that PostgreSQL uses. For an ordinary user, they are the given ones.
+ * For root, the data folder gets the owner `user`. If that user cannot enter the checkout (a clone in /root), programs
+ * and data are in /var/lib/sluice, and the data folder of the checkout is a link.
  */
-export const shelter = async (native: string, data: string, user: OsUser | undefined): Promise<Shelter> => {
+export const prepareFolders = async (
+  programs: string,
+  data: string,
+  user: OsUser | undefined,
+): Promise<PostgresFolders> => {
   await mkdir(dirname(data), { recursive: true })
-  if (!user) return own({ native, data })
-  if ((await isOpen(native)) && (await isOpen(dirname(data)))) return own({ native, data }, user)
-  const refuge = join(REFUGE, `data-${digest(data)}`)
-  await linkTo(refuge, data)
-  return own({ native: await copyPrograms(native), data: refuge }, user)
+  if (!user) return createDataFolder({ programs, data })
+  if ((await isOpenToAllUsers(programs)) && (await isOpenToAllUsers(dirname(data))))
+    return createDataFolder({ programs, data }, user)
+  const sharedData = join(SHARED_FOLDER, `data-${digest(data)}`)
+  await replaceByLink(sharedData, data)
+  return createDataFolder({ programs: await copyPrograms(programs), data: sharedData }, user)
 }
 
 /** Deletes a data folder and, if it is a link, its target. */
-export const demolish = async (data: string): Promise<void> => {
+export const deleteDataFolder = async (data: string): Promise<void> => {
   const target = await realpath(data).catch(() => data)
   for (const path of [target, data]) await rm(path, { recursive: true, force: true })
 }
 
-const REFUGE = '/var/lib/sluice'
+const SHARED_FOLDER = '/var/lib/sluice'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
-const own = async (folders: Shelter, user?: OsUser): Promise<Shelter> => {
+const createDataFolder = async (folders: PostgresFolders, user?: OsUser): Promise<PostgresFolders> => {
   await mkdir(folders.data, { recursive: true, mode: 0o700 })
   if (user) await chown(folders.data, user.uid, user.gid)
   return folders
 }
 
-/** Whether all users can enter this folder. */
-export const isOpen = async (folder: string): Promise<boolean> => {
+/** Returns whether all users can enter a folder. */
+export const isOpenToAllUsers = async (folder: string): Promise<boolean> => {
   if (((await stat(folder)).mode & 0o001) === 0) return false
-  return dirname(folder) === folder || isOpen(dirname(folder))
+  return dirname(folder) === folder || isOpenToAllUsers(dirname(folder))
 }
 
 /** Copies the programs once per installed version, for all data folders. The copy is renamed when it is complete. */
-const copyPrograms = async (native: string): Promise<string> => {
-  const { size } = await stat(join(native, 'bin/postgres'))
-  const copy = join(REFUGE, `programs-${digest(`${native} ${size}`)}`)
+const copyPrograms = async (programs: string): Promise<string> => {
+  const { size } = await stat(join(programs, 'bin/postgres'))
+  const copy = join(SHARED_FOLDER, `programs-${digest(`${programs} ${size}`)}`)
   if (await stat(copy).catch(() => undefined)) return copy
-  const beside = `${copy}.${process.pid}`
-  await cp(native, beside, { recursive: true, verbatimSymlinks: true })
-  await rename(beside, copy).catch(() => rm(beside, { recursive: true }))
+  const draft = `${copy}.${process.pid}`
+  await cp(programs, draft, { recursive: true, verbatimSymlinks: true })
+  await rename(draft, copy).catch(() => rm(draft, { recursive: true }))
   return copy
 }
 
-const linkTo = async (target: string, link: string): Promise<void> => {
-  const there = await lstat(link).catch(() => undefined)
-  if (there?.isSymbolicLink() && (await readlink(link)) === target) return
-  if (there) {
-    throw new Refusal(
-      `${link} holds a database that root's PostgreSQL user cannot reach: move it to ${target}, or delete it.`,
+const replaceByLink = async (target: string, link: string): Promise<void> => {
+  const existing = await lstat(link).catch(() => undefined)
+  if (existing?.isSymbolicLink() && (await readlink(link)) === target) return
+  if (existing) {
+    throw new UserError(
+      `${link} contains a database that the PostgreSQL user of root cannot access: move it to ${target}, or delete it.`,
     )
   }
   await symlink(target, link)

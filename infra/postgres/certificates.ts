@@ -24,15 +24,21 @@ export const certificateFiles = {
 }
 
 /**
- * Returns the server's certificate for these hosts from the folder. Creates the authority when the hosts change, because it can sign for
- * no others: clients then need its new certificate. Replaces the server's certificate a year before it expires, which clients do not
- * notice. The folder is closed to other users, except to the group of the database in its image.
+ * Returns the server's certificate for these hosts from the folder, or creates it.
+ * - If the hosts change, creates a new authority too, because an authority can only sign for its hosts. Clients then
+ *   need the new certificate of the authority.
+ * - A year before the server's certificate expires, replaces only this certificate. Clients need nothing new.
+ *
+ * Other users cannot read the folder, except the group of the database in its image.
  */
 export const ensureCertificates = (folder: string, hosts: readonly string[]): Identity => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const { authority: file, authorityKey, server, serverKey } = certificateFiles
-  const kept = readIdentity(folder, file, authorityKey)
-  const authority = kept && maySign(kept, hosts) ? kept : save(folder, file, authorityKey, makeAuthority(hosts))
+  const storedAuthority = readIdentity(folder, file, authorityKey)
+  const authority =
+    storedAuthority && canSign(storedAuthority, hosts)
+      ? storedAuthority
+      : save(folder, file, authorityKey, makeAuthority(hosts))
   const current = readIdentity(folder, server, serverKey)
   if (current && isCurrent(current, authority, hosts)) return current
   return save(folder, server, serverKey, makeServerIdentity(authority, hosts))
@@ -60,8 +66,8 @@ const yearMs = 365.25 * 86_400_000
 const years = 10
 
 /**
- * Creates a certificate authority for the certificates of one server. Programs that trust it accept no certificate of it for other hosts or
- * for other purposes, so a stolen key does not help against other sites.
+ * Creates a certificate authority for the certificates of one server. Programs that trust it accept no certificate of
+ * it for other hosts or for other purposes, so a stolen key does not help against other sites.
  */
 export const makeAuthority = (hosts: readonly string[]): Identity => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
@@ -100,8 +106,8 @@ export const makeServerIdentity = (authority: Identity, hosts: readonly string[]
   }
 }
 
-/** Whether an authority may sign for these hosts. An authority of an earlier version, which clients have, may sign for all. */
-export const maySign = (authority: Identity, hosts: readonly string[]): boolean => {
+/** Returns whether an authority can sign for these hosts. Authorities of earlier versions can sign for all hosts. */
+export const canSign = (authority: Identity, hosts: readonly string[]): boolean => {
   const { raw } = new X509Certificate(authority.certificate)
   return raw.includes(nameConstraints(hosts)) || !raw.includes(objectId(nameConstraintsId))
 }
@@ -110,21 +116,33 @@ const serverAuthentication = (): Buffer => extension('2.5.29.37', sequence(objec
 
 const nameConstraintsId = '2.5.29.30'
 
-/** The permitted names. A form without a permitted name would have no constraint, so the hosts contain a name and an address. */
+/**
+ * The permitted names. A form without a permitted name would have no constraint, so the hosts contain a name and an
+ * address.
+ */
 const nameConstraints = (hosts: readonly string[]): Buffer => {
   const permitted = hosts.map((host) => sequence(alternativeName(host, isIP(host) === 6 ? 16 : 4)))
   return extension(nameConstraintsId, sequence(der(0xa0, ...permitted)), true)
 }
 
-/** Whether a server's certificate names all these hosts, was signed by the authority, and is valid for another year. */
+/**
+ * Returns whether a server's certificate names all these hosts, was signed by the authority, and is valid for another
+ * year.
+ */
 export const isCurrent = (server: Identity, authority: Identity, hosts: readonly string[]): boolean => {
-  const own = new X509Certificate(server.certificate)
-  const names = hosts.every((host) => (isIP(host) ? own.checkIP(host) : own.checkHost(host)))
-  const until = Date.parse(own.validTo)
-  return names && until > Date.now() + yearMs && own.verify(new X509Certificate(authority.certificate).publicKey)
+  const serverCertificate = new X509Certificate(server.certificate)
+  const names = hosts.every((host) =>
+    isIP(host) ? serverCertificate.checkIP(host) : serverCertificate.checkHost(host),
+  )
+  const until = Date.parse(serverCertificate.validTo)
+  return (
+    names &&
+    until > Date.now() + yearMs &&
+    serverCertificate.verify(new X509Certificate(authority.certificate).publicKey)
+  )
 }
 
-type Content = {
+type CertificateContent = {
   issuer: string
   subject: string
   publicKey: KeyObject
@@ -133,7 +151,7 @@ type Content = {
 }
 
 /** Returns an X.509 certificate of version 3 (RFC 5280), signed with ECDSA and SHA-256. */
-const certificate = ({ issuer, subject, publicKey, signer, extensions }: Content): string => {
+const certificate = ({ issuer, subject, publicKey, signer, extensions }: CertificateContent): string => {
   const algorithm = sequence(objectId('1.2.840.10045.4.3.2'))
   // The clocks of clients may be a day late.
   const validity = sequence(time(Date.now() - 86_400_000), time(Date.now() + years * yearMs))
@@ -150,8 +168,8 @@ const certificate = ({ issuer, subject, publicKey, signer, extensions }: Content
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(...extensions)),
   )
-  const whole = sequence(content, algorithm, der(0x03, Buffer.from([0]), sign('sha256', content, signer)))
-  const lines = whole
+  const signedCertificate = sequence(content, algorithm, der(0x03, Buffer.from([0]), sign('sha256', content, signer)))
+  const lines = signedCertificate
     .toString('base64')
     .match(/.{1,64}/g)!
     .join('\n')

@@ -8,14 +8,17 @@ import { setTimeout as delay } from 'node:timers/promises'
  * Removes what an earlier run left in a data folder. Shuts down a postmaster whose parent was killed, and deletes a
  * postmaster.pid whose process is gone or is another program. PostgreSQL would not start otherwise.
  */
-export const clearLeftOver = async (data: string): Promise<void> => {
+export const stopStaleServer = async (data: string): Promise<void> => {
   const file = join(data, 'postmaster.pid')
   const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10)
   if (pid > 1 && (await isPostmasterOf(pid, data))) await shutDown(pid)
   await rm(file, { force: true })
 }
 
-/** Process ids are reused after a restart of the machine, so only a process in this data folder counts. */
+/**
+ * Returns whether the process is a postmaster in this data folder. Process ids are reused, so the id alone is not
+ * enough.
+ */
 const isPostmasterOf = async (pid: number, data: string): Promise<boolean> => {
   if (!isAlive(pid)) return false
   const folder = await realpath(data)
@@ -25,7 +28,7 @@ const isPostmasterOf = async (pid: number, data: string): Promise<boolean> => {
   return command.includes('postgres') && (command.includes(data) || command.includes(folder))
 }
 
-/** Tries a fast shutdown, then harder ones; the next start repairs those by recovery. */
+/** Tries a fast shutdown, then an immediate one, then SIGKILL. After the last two, the next start runs recovery. */
 const shutDown = async (pid: number): Promise<void> => {
   const steps: [NodeJS.Signals, number][] = [
     ['SIGINT', 20_000],
@@ -43,7 +46,7 @@ const hasEnded = async (pid: number, timeoutMs: number): Promise<boolean> => {
   return !isAlive(pid)
 }
 
-/** Whether a process runs. A zombie, which has ended and was not waited for, does not. */
+/** Returns whether a process runs. A zombie process does not run. */
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)

@@ -10,7 +10,7 @@ import { type Cluster, startCluster } from './cluster.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
 import { isAlive } from './clear-stale-server.ts'
-import { demolish } from './accessible-folders.ts'
+import { deleteDataFolder } from './accessible-folders.ts'
 
 describe('an embedded cluster', () => {
   mkdirSync(state, { recursive: true })
@@ -21,7 +21,7 @@ describe('an embedded cluster', () => {
     startCluster({ folder: join(folder, 'data'), log, password, port: 17_400, durable: false })
   const pidFile = join(folder, 'data/cluster/postmaster.pid')
   const pid = (): number => Number.parseInt(readFileSync(pidFile, 'utf8'), 10)
-  const ask = async (cluster: Cluster, sql: string, url = cluster.url('postgres')): Promise<unknown[]> => {
+  const query = async (cluster: Cluster, sql: string, url = cluster.url('postgres')): Promise<unknown[]> => {
     const client = new Client({ connectionString: url })
     await client.connect()
     const { rows } = await client.query(sql)
@@ -35,29 +35,29 @@ describe('an embedded cluster', () => {
   })
   afterAll(async () => {
     await cluster.stop()
-    await demolish(join(folder, 'data'))
+    await deleteDataFolder(join(folder, 'data'))
     rmSync(folder, { recursive: true })
   })
 
   it('runs PostgreSQL 18 with UTF-8 and the C.UTF-8 locale of the built-in provider', async () => {
-    const about = `select datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
+    const sql = `select datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
       current_setting('server_version') like '18.%' as is_18 from pg_database where datname = current_database()`
-    expect(await ask(cluster, about)).toEqual([{ provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8', is_18: true }])
+    expect(await query(cluster, sql)).toEqual([{ provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8', is_18: true }])
   })
 
   it('rejects a wrong password', async () => {
-    await expect(ask(cluster, 'select 1', cluster.url('postgres').replace(password, 'guess'))).rejects.toThrow(
+    await expect(query(cluster, 'select 1', cluster.url('postgres').replace(password, 'guess'))).rejects.toThrow(
       /password/,
     )
   })
 
   it('keeps its data and its port after a stop', async () => {
-    await ask(cluster, 'create table kept ()')
+    await query(cluster, 'create table kept ()')
     await cluster.stop()
     const { port } = cluster
     cluster = await start()
     expect(cluster.port).toBe(port)
-    expect(await ask(cluster, 'select from kept')).toEqual([])
+    expect(await query(cluster, 'select from kept')).toEqual([])
   })
 
   it('starts on another port if its port is in use', async () => {
@@ -68,21 +68,21 @@ describe('an embedded cluster', () => {
     cluster = await start()
     other.close()
     expect(cluster.port).toBeGreaterThan(port)
-    expect(await ask(cluster, 'select from kept')).toEqual([])
+    expect(await query(cluster, 'select from kept')).toEqual([])
   })
 
   it('starts after its server was killed', async () => {
     process.kill(pid(), 'SIGKILL')
     await cluster.ended
     cluster = await start()
-    expect(await ask(cluster, 'select from kept')).toEqual([])
+    expect(await query(cluster, 'select from kept')).toEqual([])
   })
 
   it('stops a server that still runs on its data folder before it starts', async () => {
-    const left = pid()
+    const oldPid = pid()
     cluster = await start()
-    expect(isAlive(left)).toBe(false)
-    expect(await ask(cluster, 'select from kept')).toEqual([])
+    expect(isAlive(oldPid)).toBe(false)
+    expect(await query(cluster, 'select from kept')).toEqual([])
   })
 
   it('starts if the pid file has the pid of another process', async () => {
@@ -124,9 +124,9 @@ describe('an embedded cluster', () => {
 
 describe('explainFailure, if PostgreSQL does not start', () => {
   it('names the Debian package of a missing library', () => {
-    const said =
+    const output =
       'initdb: error while loading shared libraries: libstdc++.so.6: cannot open shared object file: No such file'
-    expect(explainFailure('initdb', said).message).toBe(
+    expect(explainFailure('initdb', output).message).toBe(
       'PostgreSQL needs the library libstdc++.so.6: install it ("apt-get install libstdc++6" on Debian and Ubuntu).',
     )
   })

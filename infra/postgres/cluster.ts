@@ -2,15 +2,15 @@ import type { ChildProcess } from 'node:child_process'
 import { chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { installedPostgres } from './binaries.ts'
+import { findInstalledPostgres } from './binaries.ts'
 import type { Identity } from './certificates.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
-import { initialise, SUPERUSER } from './initialise.ts'
-import { clearLeftOver } from './clear-stale-server.ts'
+import { initialiseCluster, SUPERUSER } from './initialise.ts'
+import { stopStaleServer } from './clear-stale-server.ts'
 import { type OsUser, unprivilegedUser } from './os-user.ts'
-import { startServer } from './server.ts'
-import { shelter } from './accessible-folders.ts'
+import { startServer } from './start-server.ts'
+import { prepareFolders } from './accessible-folders.ts'
 
 export type ClusterOptions = {
   /** The data folder. It is created if it does not exist. */
@@ -25,7 +25,7 @@ export type ClusterOptions = {
   settings?: Record<string, string>
   /** The server's certificate. Without one, connections have no TLS. */
   tls?: Identity | undefined
-  /** false: may lose its data when the machine stops; for throw-away clusters. */
+  /** False for temporary clusters: data may be lost if the machine stops. Default: true. */
   durable?: boolean
 }
 
@@ -46,8 +46,9 @@ export type Cluster = AsyncDisposable & {
 
 const LOOPBACK_ONLY = { listen_addresses: '127.0.0.1', unix_socket_directories: '' }
 /**
- * Errors of statements stay out of the log, because their messages, details and statements contain values. The level `log` keeps
- * the lines about starts, checkpoints and crashes; `terse` leaves the statement out of the line about a crashed process.
+ * Errors of statements stay out of the log, because their messages, details and statements contain values. The level
+ * `log` keeps the lines about starts, checkpoints and crashes; `terse` leaves the statement out of the line about a
+ * crashed process.
  */
 const LOG_WITHOUT_VALUES = {
   log_min_messages: 'log',
@@ -63,19 +64,19 @@ const NOT_DURABLE = {
 }
 
 /**
- * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws Refusal with a sentence for the
- * user.
+ * Starts PostgreSQL with a data folder, in 0.7 s for a new one and 0.1 s later. Throws UserError with a sentence for
+ * the user.
  */
 export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
   const durable = options.durable ?? true
   const user = unprivilegedUser()
-  const home = await shelter(await installedPostgres(), options.folder, user)
-  const data = await initialise(home, options.password, user, durable)
-  await clearLeftOver(data)
+  const folders = await prepareFolders(await findInstalledPostgres(), options.folder, user)
+  const data = await initialiseCluster(folders, options.password, user, durable)
+  await stopStaleServer(data)
   await includeRules(data)
-  if (options.tls) await writeIdentity(data, options.tls, user)
+  if (options.tls) await writeCertificate(data, options.tls, user)
   await mkdir(dirname(options.log), { recursive: true })
-  const portFile = join(home.data, 'port')
+  const portFile = join(folders.data, 'port')
   const remembered = Number(await readFile(portFile, 'utf8').catch(() => options.port))
   for (let port = remembered, tries = 20; ; tries--) {
     port = await freePort(port)
@@ -88,32 +89,36 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
       ...options.settings,
     }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const start = await startServer(home.native, data, flags, options.log, user)
+    const start = await startServer(folders.programs, data, flags, options.log, user)
     if ('server' in start) {
       await writeFile(portFile, String(port))
-      return clusterOf(start.server, port, options.password, join(home.data, RULES))
+      return createCluster(start.server, port, options.password, join(folders.data, RULES_FILE))
     }
-    if (tries === 0 || !isPassing(start.said)) throw explainFailure('postgres', start.said)
+    if (tries === 0 || !isTransient(start.output)) throw explainFailure('postgres', start.output)
     await delay(500)
   }
 }
 
-/** Whether a retry may help: another process took the port, or processes of a killed server still end. */
-const isPassing = (said: string): boolean => /could not bind|pre-existing shared memory block/.test(said)
+/** Returns whether a retry may help, because another process took the port or a killed server is still ending. */
+const isTransient = (output: string): boolean => /could not bind|pre-existing shared memory block/.test(output)
 
 /** The name of the file with further rules, in the parent folder of the cluster. */
-const RULES = 'reader-rules.conf'
+const RULES_FILE = 'reader-rules.conf'
 
 /** Lets pg_hba.conf include the rules file. The path is relative, because the folder may be copied. */
 const includeRules = async (data: string): Promise<void> => {
   const file = join(data, 'pg_hba.conf')
-  const line = `include_if_exists "../${RULES}"\n`
+  const line = `include_if_exists "../${RULES_FILE}"\n`
   const rules = await readFile(file, 'utf8')
   if (!rules.startsWith(line)) await writeFile(file, `${line}${rules}`)
 }
 
 /** Writes the certificate and its key where PostgreSQL expects them. It refuses a key that others can read. */
-const writeIdentity = async (data: string, { certificate, key }: Identity, user: OsUser | undefined): Promise<void> => {
+const writeCertificate = async (
+  data: string,
+  { certificate, key }: Identity,
+  user: OsUser | undefined,
+): Promise<void> => {
   for (const [name, text] of [
     ['server.crt', certificate],
     ['server.key', key],
@@ -124,13 +129,13 @@ const writeIdentity = async (data: string, { certificate, key }: Identity, user:
   }
 }
 
-const clusterOf = (server: ChildProcess, port: number, password: string, rulesFile: string): Cluster => {
+const createCluster = (server: ChildProcess, port: number, password: string, rulesFile: string): Cluster => {
   const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()))
   const stop = async (): Promise<void> => {
     server.kill('SIGINT')
-    const hard = setTimeout(() => server.kill('SIGQUIT'), 30_000)
+    const quitTimer = setTimeout(() => server.kill('SIGQUIT'), 30_000)
     await ended
-    clearTimeout(hard)
+    clearTimeout(quitTimer)
   }
   const url = (database: string): string => connectionString(port, SUPERUSER, password, database)
   return { port, rulesFile, url, ended, stop, kill: () => void server.kill('SIGQUIT'), [Symbol.asyncDispose]: stop }

@@ -1,4 +1,4 @@
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** System libraries that PostgreSQL's programs need, and their Debian packages. */
 const PACKAGES: [RegExp, string][] = [
@@ -12,31 +12,31 @@ const PACKAGES: [RegExp, string][] = [
 ]
 
 /** Turns the output of a failed PostgreSQL program into one sentence that says what to do. */
-export const explainFailure = (program: string, said: string): Refusal => {
-  const library = /shared librar(?:y|ies): (\S+?):/.exec(said)?.[1]
+export const explainFailure = (program: string, output: string): UserError => {
+  const library = /shared librar(?:y|ies): (\S+?):/.exec(output)?.[1]
   if (library) {
-    const debian = PACKAGES.find(([pattern]) => pattern.test(library))?.[1] ?? `the one that holds ${library}`
-    return new Refusal(
+    const debian = PACKAGES.find(([pattern]) => pattern.test(library))?.[1] ?? `the package that contains ${library}`
+    return new UserError(
       `PostgreSQL needs the library ${library}: install it ("apt-get install ${debian}" on Debian and Ubuntu).`,
     )
   }
-  if (/ENOENT/.test(said) && process.platform === 'linux') {
-    return new Refusal(
+  if (/ENOENT/.test(output) && process.platform === 'linux') {
+    return new UserError(
       'PostgreSQL from npm needs glibc, which this system (Alpine?) does not have: use "docker compose up" here.',
     )
   }
-  if (/No space left on device/.test(said)) return new Refusal('The disk is full: free some space and start again.')
-  if (/could not create shared memory|could not resize shared memory/.test(said)) {
-    return new Refusal(
+  if (/No space left on device/.test(output)) return new UserError('The disk is full: free some space and start again.')
+  if (/could not create shared memory|could not resize shared memory/.test(output)) {
+    return new UserError(
       'PostgreSQL found too little shared memory: give /dev/shm at least 64 MB (docker run --shm-size=256m).',
     )
   }
   // The version is in a DETAIL line, which the log leaves out (log_error_verbosity).
-  if (/database files are incompatible with server/.test(said)) {
-    return new Refusal(
+  if (/database files are incompatible with server/.test(output)) {
+    return new UserError(
       'The data folder belongs to another version of PostgreSQL (see its file PG_VERSION). Dump it with that version, or move it away.',
     )
   }
-  const words = said.trim().split('\n').slice(-6).join('\n  ')
-  return new Refusal(`PostgreSQL (${program}) could not start. Its last words:\n  ${words || 'none'}`)
+  const lastLines = output.trim().split('\n').slice(-6).join('\n  ')
+  return new UserError(`PostgreSQL (${program}) could not start. Its last output:\n  ${lastLines || 'none'}`)
 }

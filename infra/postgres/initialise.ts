@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explainFailure } from './explain-failure.ts'
 import type { OsUser } from './os-user.ts'
-import { cleanEnvironment } from './environment.ts'
-import type { Shelter } from './accessible-folders.ts'
+import { cleanEnvironment } from './clean-environment.ts'
+import type { PostgresFolders } from './accessible-folders.ts'
 
 /** The superuser of an embedded cluster. */
 export const SUPERUSER = 'postgres'
@@ -16,13 +16,13 @@ export const SUPERUSER = 'postgres'
  * temporary folder that is renamed at the end, so a killed initdb leaves no incomplete cluster. Every connection needs
  * a password (scram-sha-256), local ones too.
  */
-export const initialise = async (
-  shelter: Shelter,
+export const initialiseCluster = async (
+  folders: PostgresFolders,
   password: string,
   user: OsUser | undefined,
   sync: boolean,
 ): Promise<string> => {
-  const cluster = join(shelter.data, 'cluster')
+  const cluster = join(folders.data, 'cluster')
   if (
     await access(join(cluster, 'PG_VERSION')).then(
       () => true,
@@ -30,37 +30,38 @@ export const initialise = async (
     )
   )
     return cluster
-  const beside = join(shelter.data, 'unfinished')
-  await rm(beside, { recursive: true, force: true })
-  const secret = await mkdtemp(join(tmpdir(), 'sluice-initdb-'))
+  const draft = join(folders.data, 'unfinished')
+  await rm(draft, { recursive: true, force: true })
+  const passwordFolder = await mkdtemp(join(tmpdir(), 'sluice-initdb-'))
   try {
-    await writeFile(join(secret, 'password'), `${password}\n`, { mode: 0o600 })
-    if (user) for (const path of [secret, join(secret, 'password')]) await chown(path, user.uid, user.gid)
-    await mkdir(shelter.data, { recursive: true })
-    const credentials = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${join(secret, 'password')}`]
+    await writeFile(join(passwordFolder, 'password'), `${password}\n`, { mode: 0o600 })
+    if (user)
+      for (const path of [passwordFolder, join(passwordFolder, 'password')]) await chown(path, user.uid, user.gid)
+    await mkdir(folders.data, { recursive: true })
+    const credentials = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${join(passwordFolder, 'password')}`]
     const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
-    const args = ['-D', beside, ...credentials, ...locale, '--no-instructions', ...(sync ? [] : ['--no-sync'])]
-    await run(join(shelter.native, 'bin/initdb'), args, user)
+    const args = ['-D', draft, ...credentials, ...locale, '--no-instructions', ...(sync ? [] : ['--no-sync'])]
+    await runInitdb(join(folders.programs, 'bin/initdb'), args, user)
   } finally {
-    await rm(secret, { recursive: true, force: true })
+    await rm(passwordFolder, { recursive: true, force: true })
   }
-  await rename(beside, cluster)
+  await rename(draft, cluster)
   return cluster
 }
 
-const run = async (program: string, args: string[], user: OsUser | undefined): Promise<void> => {
+const runInitdb = async (program: string, args: string[], user: OsUser | undefined): Promise<void> => {
   const child = spawn(program, args, {
     ...(user && { uid: user.uid, gid: user.gid }),
     env: cleanEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+  let errorOutput = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errorOutput += text))
   const code = await new Promise<number | null>((resolve, reject) =>
     child.once('error', reject).once('close', resolve),
   ).catch((error: NodeJS.ErrnoException) => {
-    said += error.message
+    errorOutput += error.message
     return null
   })
-  if (code !== 0) throw explainFailure('initdb', said)
+  if (code !== 0) throw explainFailure('initdb', errorOutput)
 }

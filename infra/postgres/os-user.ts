@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { Refusal } from '../user-error.ts'
+import { UserError } from '../user-error.ts'
 
 /** The user that PostgreSQL runs as if this process is root. */
 export type OsUser = { name: string; uid: number; gid: number }
@@ -11,20 +11,20 @@ export type OsUser = { name: string; uid: number; gid: number }
  */
 export const unprivilegedUser = (): OsUser | undefined => {
   if (process.getuid?.() !== 0) return undefined
-  const found = find('postgres') ?? find('sluice') ?? create('sluice') ?? find('nobody')
+  const found = findUser('postgres') ?? findUser('sluice') ?? createUser('sluice') ?? findUser('nobody')
   if (found) return found
-  throw new Refusal(
+  throw new UserError(
     'PostgreSQL does not run as root: start as an ordinary user, or add one with "useradd --system sluice".',
   )
 }
 
-const find = (name: string): OsUser | undefined => {
+const findUser = (name: string): OsUser | undefined => {
   const id = (flag: string): number => Number.parseInt(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout, 10)
   const [uid, gid] = [id('-u'), id('-g')]
   return uid > 0 && gid > 0 ? { name, uid, gid } : undefined
 }
 
-const create = (name: string): OsUser | undefined => {
+const createUser = (name: string): OsUser | undefined => {
   spawnSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', name])
-  return find(name)
+  return findUser(name)
 }

@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { startCluster } from '../postgres/cluster.ts'
 import { startTestRun } from './test-run.ts'
 
-/** A program that behaves like a test run: `runner` starts `worker`, which leaves everything behind that a test can. */
+/**
+ * A program that behaves like a killed test run: the role `runner` starts the role `worker`, which creates a stopped
+ * process, a PostgreSQL cluster and a mount, and removes none of them.
+ */
 const [role, parent] = process.argv.slice(2)
 
 if (role === 'runner') {
@@ -22,7 +25,7 @@ if (role === 'runner') {
 } else {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-left-'))
   const program = ['-e', 'setInterval(() => {}, 1_000)']
-  // In a session of its own, stopped, and with hardly any environment.
+  // A stopped process in a separate session, with a minimal environment.
   const env = { FILES_DIRECTORY: folder }
   const stopped = spawn(process.execPath, program, { detached: true, stdio: 'ignore', env })
   stopped.kill('SIGSTOP')
@@ -35,13 +38,13 @@ if (role === 'runner') {
   })
   const disk = join(folder, 'disk')
   await mkdir(disk)
-  let mounted = true
+  let isMounted = true
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk], { stdio: 'ignore' })
   } catch {
-    mounted = false
+    isMounted = false
   }
-  const found = { pids: [process.pid, stopped.pid], port: cluster.port, disk: mounted ? disk : undefined }
-  process.stdout.write(`${JSON.stringify(found)}\n`)
+  const resources = { pids: [process.pid, stopped.pid], port: cluster.port, disk: isMounted ? disk : undefined }
+  process.stdout.write(`${JSON.stringify(resources)}\n`)
 }
 setInterval(() => {}, 1_000)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { installMissingPackages } from './install-debian-packages.ts'
+import { installMissingDebianPackages } from './install-debian-packages.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 beforeEach(() => void (process.env['SLUICE_INSTALL_PACKAGES'] = 'no'))
@@ -9,16 +9,16 @@ afterEach(() => {
   else process.env['SLUICE_INSTALL_PACKAGES'] = before
 })
 
-it('installMissingPackages prints one line about the skipped tests if SLUICE_INSTALL_PACKAGES is "no"', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await installMissingPackages(['no-such-package-of-debian'])
-  expect(said.mock.calls).toEqual([
+it('installMissingDebianPackages prints one line about the skipped tests if SLUICE_INSTALL_PACKAGES is "no"', async () => {
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  await installMissingDebianPackages(['no-such-package-of-debian'])
+  expect(warn.mock.calls).toEqual([
     ['Tests that need no-such-package-of-debian are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])
 })
 
-it('installMissingPackages prints nothing if no package is missing', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await installMissingPackages([])
-  expect(said).not.toHaveBeenCalled()
+it('installMissingDebianPackages prints nothing if no package is missing', async () => {
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  await installMissingDebianPackages([])
+  expect(warn).not.toHaveBeenCalled()
 })

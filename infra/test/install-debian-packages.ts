@@ -5,11 +5,8 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/**
- * Debian packages of the programs that tests run against. LemonLDAP::NG recommends the two libraries, and needs them to be
- * an OpenID Provider.
- */
-export const testPackages = [
+/** Debian packages that tests need. LemonLDAP::NG needs the two Perl libraries to be an OpenID Provider. */
+export const testDebianPackages = [
   'lemonldap-ng',
   'libstring-random-perl',
   'libio-string-perl',
@@ -31,14 +28,14 @@ export const testPackages = [
 ]
 
 /**
- * Installs the missing ones of these packages, where that is possible: as root, with apt, unless
- * SLUICE_INSTALL_PACKAGES=no. Starts no service. Otherwise one line says which tests are skipped and why. Never throws.
+ * Installs missing packages with apt, without starting their services. Without root, without apt or with
+ * SLUICE_INSTALL_PACKAGES=no, prints which tests are skipped and why. Never throws.
  */
-export const installMissingPackages = async (names: readonly string[] = testPackages): Promise<void> => {
+export const installMissingDebianPackages = async (names: readonly string[] = testDebianPackages): Promise<void> => {
   const installed = await Promise.all(names.map(isInstalled))
   const missing = names.filter((_, index) => !installed[index])
   if (missing.length === 0) return
-  const reason = obstacle() ?? (await install(missing))
+  const reason = findObstacle() ?? (await install(missing))
   if (reason) console.warn(`Tests that need ${missing.join(', ')} are skipped: ${reason}.`)
 }
 
@@ -48,18 +45,19 @@ const isInstalled = (name: string): Promise<boolean> =>
     () => false,
   )
 
-const obstacle = (): string | undefined => {
+/** Returns why packages cannot be installed on this machine; undefined if they can. */
+const findObstacle = (): string | undefined => {
   if (process.env['SLUICE_INSTALL_PACKAGES'] === 'no') return 'SLUICE_INSTALL_PACKAGES is "no"'
-  if (!existsSync('/usr/bin/apt-get')) return 'there is no apt here to install them with'
-  if (process.getuid?.() !== 0) return 'only root can install them: run apt-get install, or run the tests as root'
+  if (!existsSync('/usr/bin/apt-get')) return 'apt is not available'
+  if (process.getuid?.() !== 0) return 'only root can install packages: run apt-get install, or run the tests as root'
   return undefined
 }
 
-/** Answers why it failed, or undefined. */
+/** Returns the reason of a failure; undefined after success. */
 const install = async (names: readonly string[]): Promise<string | undefined> => {
-  console.log(`Installing what tests need: ${names.join(', ')} …`)
-  await using _quiet = await withoutServices()
-  // An update fails while a mirror is away; the lists of an earlier update may do.
+  console.log(`Installing packages for tests: ${names.join(', ')} …`)
+  await using _policy = await preventServiceStarts()
+  // The package lists of an earlier update may be sufficient if a mirror is unavailable.
   await runApt(['update']).catch(() => {})
   return runApt(['install', '--yes', '--no-install-recommends', ...names]).then(
     () => undefined,
@@ -77,15 +75,15 @@ const runApt = (args: string[]) =>
     timeout: 900_000,
   })
 
-const policy = '/usr/sbin/policy-rc.d'
+const policyFile = '/usr/sbin/policy-rc.d'
 
-/** Until it is disposed of, packages do not start their services. An existing policy of the machine stays as it is. */
-const withoutServices = async (): Promise<AsyncDisposable> => {
-  const own = !existsSync(policy)
-  if (own) await writeFile(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+/** Prevents packages from starting their services until disposal. Does not change an existing policy-rc.d. */
+const preventServiceStarts = async (): Promise<AsyncDisposable> => {
+  const isCreated = !existsSync(policyFile)
+  if (isCreated) await writeFile(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   return {
     async [Symbol.asyncDispose]() {
-      if (own) await rm(policy, { force: true })
+      if (isCreated) await rm(policyFile, { force: true })
     },
   }
 }

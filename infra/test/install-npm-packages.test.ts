@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals'
-import { installMissingPrograms } from './install-npm-packages.ts'
+import { installMissingNpmPackages } from './install-npm-packages.ts'
 
 const before = process.env['SLUICE_INSTALL_PACKAGES']
 let folder: string
@@ -17,10 +17,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-it('installMissingPrograms prints one line and creates no files if SLUICE_INSTALL_PACKAGES is "no"', async () => {
-  const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
-  await installMissingPrograms(['some-program@1.0.0'], folder)
-  expect(said.mock.calls).toEqual([
+it('installMissingNpmPackages prints one line and creates no files if SLUICE_INSTALL_PACKAGES is "no"', async () => {
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => {})
+  await installMissingNpmPackages(['some-program@1.0.0'], folder)
+  expect(warn.mock.calls).toEqual([
     ['Tests that need some-program@1.0.0 are skipped: SLUICE_INSTALL_PACKAGES is "no".'],
   ])
   expect(await readdir(folder)).toEqual([])

@@ -1,8 +1,8 @@
 import type { Workspace } from '../workspaces.ts'
 
 /**
- * Reads the arguments of `npm test -- …` into Jest's: a package (pipeline, apps/pipeline, @sluice/pipeline, infra) becomes
- * the pattern of its folder; everything else is a file pattern or an option of Jest and stays as it is.
+ * Converts the arguments of `npm test -- …` to arguments of Jest. A package (pipeline, apps/pipeline, @sluice/pipeline,
+ * infra) becomes the pattern of its folder. File patterns and options of Jest stay unchanged.
  */
 export const jestArguments = (args: readonly string[], workspaces: readonly Workspace[]): string[] =>
   args.map((arg, index) => {
@@ -13,7 +13,7 @@ export const jestArguments = (args: readonly string[], workspaces: readonly Work
     return workspace ? `/${workspace.folder}/` : arg.replace(/^\.\//, '')
   })
 
-/** Whether the arguments name files: then only these run. */
+/** Returns whether the arguments contain a package or a file pattern. */
 export const selectsFiles = (args: readonly string[]): boolean =>
   args.some((arg, index) => !arg.startsWith('-') && !isTestName(args, index))
 

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { demolish } from '../postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../postgres/accessible-folders.ts'
 import { linkToMemory } from './memory-folder.ts'
 
 describe('linkToMemory', () => {
@@ -17,14 +17,14 @@ describe('linkToMemory', () => {
   })
   afterEach(() => rm(join(memory, '..'), { recursive: true, force: true }))
 
-  it('creates a link to a folder in memory, which demolish removes together with the link', async () => {
+  it('creates a link to a folder in memory, which deleteDataFolder removes together with the link', async () => {
     // mkdtemp gives access to its own user only; PostgreSQL's user needs access too.
     await chmod(join(memory, '..'), 0o755)
     await linkToMemory(link, memory, 1)
     expect((await lstat(link)).isSymbolicLink()).toBe(true)
     await writeFile(join(link, 'file'), '')
     expect(await readdir(memory)).toHaveLength(1)
-    await demolish(link)
+    await deleteDataFolder(link)
     expect(await readdir(memory)).toEqual([])
     await expect(lstat(link)).rejects.toThrow('ENOENT')
   })

@@ -1,15 +1,19 @@
 import { join } from 'node:path'
-import { bringUpToDate } from '../bundle/update-bundles.ts'
+import { rebuildStaleBundles } from '../bundle/rebuild-stale-bundles.ts'
 import { root, state } from '../paths.ts'
-import { installMissingPackages } from './install-debian-packages.ts'
-import { installMissingPrograms } from './install-npm-packages.ts'
+import { installMissingDebianPackages } from './install-debian-packages.ts'
+import { installMissingNpmPackages } from './install-npm-packages.ts'
 
-/** The bundles that tests start as programs. */
-export const bundles = join(state, 'built-for-tests')
+/** The folder of the bundled programs that tests start. */
+export const bundlesFolder = join(state, 'built-for-tests')
 
-/** Installs the programs that tests run against, where they are missing, and bundles the programs that tests start. */
-export const prepare = async (): Promise<void> => {
-  await Promise.all([installMissingPackages(), installMissingPrograms(), bringUpToDate(root, bundles)])
+/** Installs missing packages that tests need, and bundles the programs that tests start. */
+export const prepareTests = async (): Promise<void> => {
+  await Promise.all([
+    installMissingDebianPackages(),
+    installMissingNpmPackages(),
+    rebuildStaleBundles(root, bundlesFolder),
+  ])
 }
 
-if (import.meta.main) await prepare()
+if (import.meta.main) await prepareTests()

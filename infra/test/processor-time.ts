@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux counts the times in /proc in hundredths of a second, whatever its own clock does (USER_HZ). */
+/** The unit of times in /proc is a hundredth of a second (USER_HZ). */
 const ticksPerSecond = 100
 
 /**
- * Seconds of processor time, user and system, of all child processes that have ended and their ended children: tests,
- * test servers, and the programs that both started. Undefined on systems without /proc.
+ * Returns the user and system time in seconds of all ended child processes and their ended children: tests, test
+ * servers and the programs that they started. Returns undefined without /proc.
  */
-export const childProcessorSeconds = (): number | undefined => {
+export const readChildProcessorSeconds = (): number | undefined => {
   try {
-    // The name in parentheses may hold spaces; after it come the fields from the third on (proc(5)).
+    // The name in parentheses may contain spaces. The third field follows it (proc(5)).
     const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)!.split(' ')
     return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
   } catch {

@@ -9,11 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isAlive } from '../postgres/clear-stale-server.ts'
 import { startTestRun } from './test-run.ts'
 
-interface Left {
+interface AbandonedResources {
   pids: number[]
   /** The port of its PostgreSQL. */
   port: number
-  /** Mount point; absent where this user may not mount. */
+  /** The mount point. Absent if this user cannot mount. */
   disk?: string
 }
 
@@ -29,7 +29,7 @@ afterAll(async () => {
   await rm(parent, { recursive: true })
 })
 
-async function startRunner(): Promise<{ runner: ChildProcess; left: Left }> {
+async function startRunner(): Promise<{ runner: ChildProcess; left: AbandonedResources }> {
   const program = join(import.meta.dirname, 'abandoned-test-run.ts')
   const env = { ...process.env, NODE_OPTIONS: '' }
   const runner = spawn(process.execPath, [program, 'runner', parent], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -37,7 +37,7 @@ async function startRunner(): Promise<{ runner: ChildProcess; left: Left }> {
   const failed = once(runner, 'exit').then(([code]) => Promise.reject(new Error(`The runner ended with ${code}.`)))
   failed.catch(() => {})
   const [line] = await Promise.race([once(runner.stdout!.setEncoding('utf8'), 'data'), failed])
-  return { runner, left: JSON.parse(line) as Left }
+  return { runner, left: JSON.parse(line) as AbandonedResources }
 }
 
 async function kill(runner: ChildProcess): Promise<void> {

@@ -4,24 +4,24 @@ import { join } from 'node:path'
 import { isAlive } from '../postgres/clear-stale-server.ts'
 import { removeRunFolder } from './remove-run-folder.ts'
 
-/** One run of the tests. Its temporary folder holds everything that the run creates outside its own PostgreSQL. */
+/** A run of the tests. Its temporary folder contains all files of the run except those of its PostgreSQL. */
 export type TestRun = AsyncDisposable & {
   folder: string
-  /** For every process of the run. TMPDIR is also what identifies these processes later. */
+  /** The environment of all processes of the run. TMPDIR identifies these processes later. */
   environment: { TMPDIR: string }
 }
 
 const PREFIX = 'sluice-test-run-'
 
 /**
- * Removes what killed test runs have left (processes, mounts, files), and creates the temporary folder of this run.
- * Disposing does the same for this run.
+ * Removes the processes, mounts and files of killed test runs, and creates the temporary folder of this run. Disposal
+ * removes those of this run.
  */
 export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
-  await removeDeadRuns(parent)
+  await removeKilledRuns(parent)
   const folder = join(parent, `${PREFIX}${process.pid}`)
   await mkdir(folder)
-  // Like /tmp: database and web servers that tests start as root run as other users.
+  // All users can write, as in /tmp: servers that tests start as root run as other users.
   await chmod(folder, 0o1777)
   return {
     folder,
@@ -30,13 +30,13 @@ export const startTestRun = async (parent = tmpdir()): Promise<TestRun> => {
   }
 }
 
-/** A folder with this process's id was left by an earlier process that had the same id. */
-const removeDeadRuns = async (parent: string): Promise<void> => {
+/** Removes folders of ended processes. A folder with the id of this process belongs to an earlier process. */
+const removeKilledRuns = async (parent: string): Promise<void> => {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(PREFIX)) continue
     const pid = Number(name.slice(PREFIX.length))
     const folder = join(parent, name)
-    const isOurs = (await stat(folder)).uid === process.getuid?.()
-    if (isOurs && (pid === process.pid || !isAlive(pid))) await removeRunFolder(folder)
+    const isOwnFolder = (await stat(folder)).uid === process.getuid?.()
+    if (isOwnFolder && (pid === process.pid || !isAlive(pid))) await removeRunFolder(folder)
   }
 }

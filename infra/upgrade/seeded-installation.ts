@@ -23,7 +23,7 @@ const largeRows = 3_000_000
 /** Milliseconds. */
 const runTimeoutMs = 180_000
 
-/** Fills a new installation, and returns in the middle of a large load. */
+/** Creates data in a new installation. Returns while a large load is running. */
 export async function seedInstallation(
   { identity, pipeline }: StartedCheckout,
   server: TokenServer,
@@ -44,7 +44,7 @@ export async function seedInstallation(
 
   const functionSource = { url: server.url, authToken: server.token }
   const secret = await create({ name: 'secret', type: 'FUNCTION', functionSource, payload: {} })
-  await finished(pipeline, secret, await startRun(pipeline, secret))
+  await waitForRunEnd(pipeline, secret, await startRun(pipeline, secret))
   const scheduled = await create({
     name: 'scheduled',
     type: 'FUNCTION',
@@ -76,51 +76,51 @@ export async function seedInstallation(
 
   const large = await create({ name: 'large', type: 'CSV_UPLOAD' })
   await loadFile(pipeline, large, 'id,text\n1,before\n')
-  await upload(pipeline, large, largeFile())
+  await upload(pipeline, large, generateLargeFile())
   const largeRun = await startRun(pipeline, large)
-  await inProgress(pipeline, large, largeRun)
+  await waitForRunStart(pipeline, large, largeRun)
   const scheduledRuns = (await pipeline(`/data-pipelines/${scheduled}/runs?pageSize=100`)).length
   const ids = { small, large, largeRun, view: view.id, check: check.id, secret, scheduled }
   return { apiToken, ...ids, largeRows, scheduledRuns }
 }
 
-/** Yields a sentence for everything that works as before. Throws if something does not. */
+/** Yields a sentence for each feature that still works. Throws if one does not. */
 export async function* assertSeedKept(
   { pipeline }: StartedCheckout,
   server: TokenServer,
-  filled: SeededInstallation,
+  seeded: SeededInstallation,
 ): AsyncGenerator<string> {
-  const found = await pipeline('/data-pipelines?pageSize=100', { token: filled.apiToken })
+  const found = await pipeline('/data-pipelines?pageSize=100', { token: seeded.apiToken })
   deepStrictEqual(found.length, 4)
-  yield 'the password and the API token of before are accepted'
+  yield 'the old password and the old API token are accepted'
 
-  const { rows } = await pipeline(`/data-pipelines/${filled.small}/data`)
+  const { rows } = await pipeline(`/data-pipelines/${seeded.small}/data`)
   deepStrictEqual(rows, [
     ['007', 120, '2026-01-31'],
     ['008', null, '2026-02-28'],
   ])
-  deepStrictEqual((await pipeline(`/views/${filled.view}/data`)).rows.length, 2)
+  deepStrictEqual((await pipeline(`/views/${seeded.view}/data`)).rows.length, 2)
   yield 'the loaded table and the view have their rows'
 
-  const interrupted = await finished(pipeline, filled.large, filled.largeRun)
+  const interrupted = await waitForRunEnd(pipeline, seeded.large, seeded.largeRun)
   deepStrictEqual(interrupted.status, 'OK')
-  deepStrictEqual((await pipeline(`/data-pipelines/${filled.large}/table`)).rowCount, filled.largeRows)
+  deepStrictEqual((await pipeline(`/data-pipelines/${seeded.large}/table`)).rowCount, seeded.largeRows)
   yield 'the load that was killed has ended, with every row once'
 
-  await loadFile(pipeline, filled.small, `${smallRows}009,7,2026-03-31\n`)
-  const refresh = await pipeline(`/views/${filled.view}/run`, { method: 'POST' })
-  await finished(pipeline, filled.view, refresh.data.taskId, 'views')
-  deepStrictEqual((await pipeline(`/views/${filled.view}/data`)).rows.length, 3)
-  const checked = await pipeline(`/data-quality-checks/${filled.check}/run`, { body: {} })
+  await loadFile(pipeline, seeded.small, `${smallRows}009,7,2026-03-31\n`)
+  const refresh = await pipeline(`/views/${seeded.view}/run`, { method: 'POST' })
+  await waitForRunEnd(pipeline, seeded.view, refresh.data.taskId, 'views')
+  deepStrictEqual((await pipeline(`/views/${seeded.view}/data`)).rows.length, 3)
+  const checked = await pipeline(`/data-quality-checks/${seeded.check}/run`, { body: {} })
   deepStrictEqual(checked.status, 'FAILED')
   yield 'the table is loaded again, the view is refreshed, and the check finds its row'
 
-  const run = await finished(pipeline, filled.secret, await startRun(pipeline, filled.secret))
+  const run = await waitForRunEnd(pipeline, seeded.secret, await startRun(pipeline, seeded.secret))
   deepStrictEqual(run.status, 'OK')
-  yield `the stored token opens ${new URL(server.url).host}`
+  yield `the stored token is accepted by ${new URL(server.url).host}`
 
   const end = Date.now() + runTimeoutMs
-  while ((await pipeline(`/data-pipelines/${filled.scheduled}/runs?pageSize=100`)).length <= filled.scheduledRuns) {
+  while ((await pipeline(`/data-pipelines/${seeded.scheduled}/runs?pageSize=100`)).length <= seeded.scheduledRuns) {
     if (Date.now() > end) throw new Error('The schedule started no run.')
     await sleep(1_000)
   }
@@ -138,7 +138,7 @@ async function startRun(pipeline: Api, uid: string): Promise<string> {
 
 async function loadFile(pipeline: Api, uid: string, body: string): Promise<void> {
   await upload(pipeline, uid, body)
-  const run = await finished(pipeline, uid, await startRun(pipeline, uid))
+  const run = await waitForRunEnd(pipeline, uid, await startRun(pipeline, uid))
   if (run.status !== 'OK') throw new Error(`The load ended with ${run.status}: ${run.message}`)
 }
 
@@ -148,7 +148,7 @@ async function findRun(pipeline: Api, uid: string, taskId: string, noun = 'data-
   return runs.find((run) => run.taskId === taskId)
 }
 
-async function finished(pipeline: Api, uid: string, taskId: string, noun?: string) {
+async function waitForRunEnd(pipeline: Api, uid: string, taskId: string, noun?: string) {
   for (const end = Date.now() + runTimeoutMs; Date.now() < end; await sleep(200)) {
     const run = await findRun(pipeline, uid, taskId, noun)
     if (run?.finished) return run
@@ -156,7 +156,7 @@ async function finished(pipeline: Api, uid: string, taskId: string, noun?: strin
   throw new Error(`The run ${taskId} did not finish within ${runTimeoutMs / 1000} s.`)
 }
 
-async function inProgress(pipeline: Api, uid: string, taskId: string): Promise<void> {
+async function waitForRunStart(pipeline: Api, uid: string, taskId: string): Promise<void> {
   for (const end = Date.now() + runTimeoutMs; Date.now() < end; await sleep(20)) {
     const run = await findRun(pipeline, uid, taskId)
     if (run?.finished) throw new Error('The large load ended before it was killed: use a larger one.')
@@ -165,5 +165,5 @@ async function inProgress(pipeline: Api, uid: string, taskId: string): Promise<v
   throw new Error('The large load did not start.')
 }
 
-const largeFile = (): string =>
+const generateLargeFile = (): string =>
   `id,text\n${Array.from({ length: largeRows }, (_, index) => `${index},row number ${index}`).join('\n')}\n`

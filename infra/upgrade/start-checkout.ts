@@ -5,22 +5,22 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../postgres/free-port.ts'
 
-/** A started checkout, with its API as the administrator. */
+/** A started checkout. Requests are sent as the administrator. */
 export interface StartedCheckout {
   identity: (path: string, request?: ApiRequest) => Promise<any>
   pipeline: (path: string, request?: ApiRequest) => Promise<any>
-  /** Stops it as Ctrl-C does. */
+  /** Stops the checkout as Ctrl-C does. */
   stop(): Promise<void>
-  /** Kills PostgreSQL, the services and the worker at once, as a power cut does. */
+  /** Kills PostgreSQL, the services and the worker without a shutdown. */
   kill(): Promise<void>
 }
 
 export interface ApiRequest {
   method?: string
-  /** Sent as JSON, or as it is if it is a text. */
+  /** A string is sent unchanged, other values as JSON. */
   body?: unknown
   type?: string
-  /** Instead of the administrator's access token. */
+  /** Default: the access token of the administrator. */
   token?: string
 }
 
@@ -91,7 +91,7 @@ async function send(url: string, { method, body, type = 'application/json', toke
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`${method ?? ''} ${url} answers ${response.status}: ${text}`)
+  if (!response.ok) throw new Error(`${method ?? ''} ${url} returned ${response.status}: ${text}`)
   return text === '' ? undefined : JSON.parse(text)
 }
 

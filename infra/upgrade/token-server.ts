@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
 
-/** A function with an address, as pipelines of type FUNCTION read it. Answers two rows, to callers with the token only. */
+/** A function for pipelines of type FUNCTION. Returns two rows to callers with the token, and 401 to others. */
 export interface TokenServer extends AsyncDisposable {
   url: string
   token: string

@@ -13,16 +13,16 @@ process.on('message', (seconds: number) => {
 process.send!('ready')
 
 async function measure(seconds: number): Promise<number> {
-  const began = performance.now()
-  let checked = 0
+  const startedAt = performance.now()
+  let verifications = 0
   await Promise.all(
     // More than the concurrency of the verification, so that a task is always waiting.
     Array.from({ length: 8 }, async () => {
-      while (performance.now() - began < seconds * 1000) {
+      while (performance.now() - startedAt < seconds * 1000) {
         await verifyPassword('heron-sifts-41-pebbles', stored)
-        checked++
+        verifications++
       }
     }),
   )
-  return (checked * 1000) / (performance.now() - began)
+  return (verifications * 1000) / (performance.now() - startedAt)
 }

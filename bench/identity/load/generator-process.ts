@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { Job, Request, Result } from './job.ts'
+import type { Job, Request, Result } from './load-job.ts'
 
 /** The load generator process. It receives jobs as messages. A response without a 2xx status fails the job. */
 
@@ -14,16 +14,16 @@ process.on('message', (job: Job) => {
 
 async function run(job: Job): Promise<Result> {
   const latencies: number[] = []
-  const began = performance.now()
-  const measureStart = began + job.warmUp * 1000
+  const startedAt = performance.now()
+  const measureStart = startedAt + job.warmUp * 1000
   const end = measureStart + job.seconds * 1000
-  const ask = job.chain ? tokenChain(job.chain) : roundRobin(job.requests ?? [])
+  const sendNext = job.chain ? tokenChain(job.chain) : roundRobin(job.requests ?? [])
 
   await Promise.all(
     Array.from({ length: job.connections }, async () => {
       await using connection = new Connection(job.port)
       for (let start = performance.now(); start < end; ) {
-        await ask(connection)
+        await sendNext(connection)
         const done = performance.now()
         // Requests count by their end. Those in flight at the start of the measurement balance those in flight at its
         // end.
@@ -71,7 +71,7 @@ function requestText({ method, path, headers = {}, body = '' }: Request, values:
 }
 
 function assertSuccess({ method, path }: Request, { status, body }: Reply): void {
-  if (status < 200 || status > 299) throw new Error(`${method} ${path} was answered ${status}: ${body.toString()}`)
+  if (status < 200 || status > 299) throw new Error(`${method} ${path} returned ${status}: ${body.toString()}`)
 }
 
 interface Reply {
@@ -92,7 +92,7 @@ class Connection implements AsyncDisposable {
 
   constructor(port: number) {
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.on('data', (chunk: Buffer) => this.#take(chunk))
+    this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('error', (error) => this.#fail(error))
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')))
   }
@@ -105,14 +105,14 @@ class Connection implements AsyncDisposable {
     })
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     this.#parts = this.#parts.length === 0 ? chunk : Buffer.concat([this.#parts, chunk])
     const end = this.#parts.indexOf(blankLine)
     if (end < 0) return
     const head = this.#parts.toString('latin1', 0, end)
     const status = Number(head.slice(9, 12))
     const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? (status === 204 ? 0 : Number.NaN))
-    if (Number.isNaN(length)) return this.#fail(new Error(`an answer without its length: ${head}`))
+    if (Number.isNaN(length)) return this.#fail(new Error(`a response without Content-Length: ${head}`))
     const bodyStart = end + blankLine.length
     if (this.#parts.length < bodyStart + length) return
     const body = this.#parts.subarray(bodyStart, bodyStart + length)

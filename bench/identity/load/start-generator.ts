@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { Job, Result } from './job.ts'
+import type { Job, Result } from './load-job.ts'
 
 export interface Generator extends AsyncDisposable {
   run(job: Job): Promise<Result>

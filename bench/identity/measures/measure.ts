@@ -1,11 +1,11 @@
 import type { Generator } from '../load/start-generator.ts'
-import type { Job, Request } from '../load/job.ts'
+import type { Job, Request } from '../load/load-job.ts'
 import type { Workload, Figures, Rounds } from '../interleaved-rounds.ts'
 import type { FilledService } from '../filled-service.ts'
 
 /** A row of the table. */
 export interface Row {
-  what: string
+  label: string
   figures: Figures
   /** The workload of the comparison. */
   against?: { name: string; figures: Figures }

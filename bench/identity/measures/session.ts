@@ -1,4 +1,4 @@
-import type { Request } from '../load/job.ts'
+import type { Request } from '../load/load-job.ts'
 import { runInterleaved, ratio, type Workload } from '../interleaved-rounds.ts'
 import type { FilledService } from '../filled-service.ts'
 import { bearer, connections, createWorkload, type BenchContext, type Row } from './measure.ts'
@@ -16,7 +16,7 @@ export async function session(bench: BenchContext): Promise<Row[]> {
     bench.rounds,
   )
   const target = { text: '≥ 0.6 × bare Express + pg', met: ratio(service!, bare!) >= 0.6 }
-  return [{ what: 'GET /session', figures: service!, against: { name: 'bare Express + pg', figures: bare! }, target }]
+  return [{ label: 'GET /session', figures: service!, against: { name: 'bare Express + pg', figures: bare! }, target }]
 }
 
 export async function sessionAmongClients(bench: BenchContext): Promise<Row[]> {
@@ -29,6 +29,6 @@ export async function sessionAmongClients(bench: BenchContext): Promise<Row[]> {
     bench.rounds,
   )
   const target = { text: '≥ 0.9 × with one client', met: ratio(withManyClients!, withOneClient!) >= 0.9 }
-  const what = `GET /session, ${bench.manyClients.size.clients.toLocaleString('en')} clients`
-  return [{ what, figures: withManyClients!, against: { name: 'with one client', figures: withOneClient! }, target }]
+  const label = `GET /session, ${bench.manyClients.size.clients.toLocaleString('en')} clients`
+  return [{ label, figures: withManyClients!, against: { name: 'with one client', figures: withOneClient! }, target }]
 }

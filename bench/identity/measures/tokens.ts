@@ -21,11 +21,11 @@ export async function login(bench: BenchContext): Promise<Row[]> {
     ...bench.rounds,
     rounds: 2 * bench.rounds.rounds,
   })
-  const what = 'POST /auth/login'
+  const label = 'POST /auth/login'
   const target = { text: '≥ 0.75 × bare Express + pg + argon2', met: ratio(figures!, least!) >= 0.75 }
   return [
-    { what, figures: figures!, against: { name: 'bare Express + pg + argon2', figures: least! }, target },
-    { what, figures: figures!, against: { name: 'argon2 alone', figures: most! } },
+    { label, figures: figures!, against: { name: 'bare Express + pg + argon2', figures: least! }, target },
+    { label, figures: figures!, against: { name: 'argon2 alone', figures: most! } },
   ]
 }
 
@@ -52,7 +52,7 @@ export async function refresh(bench: BenchContext): Promise<Row[]> {
   const [figures, other] = await runInterleaved([service, bareHandlers], bench.rounds)
   const against = { name: 'bare oidc-provider', figures: other! }
   const target = { text: '≥ 500/s', met: figures!.rate >= 500 }
-  return [{ what: 'POST /auth/refresh', figures: figures!, against, target }]
+  return [{ label: 'POST /auth/refresh', figures: figures!, against, target }]
 }
 
 export async function clientCredentials(bench: BenchContext): Promise<Row[]> {
@@ -75,7 +75,7 @@ export async function clientCredentials(bench: BenchContext): Promise<Row[]> {
   )
   const against = { name: 'bare oidc-provider', figures: other! }
   const target = { text: '≥ 1,000/s', met: figures!.rate >= 1000 }
-  return [{ what: 'POST /oidc/token, client_credentials', figures: figures!, against, target }]
+  return [{ label: 'POST /oidc/token, client_credentials', figures: figures!, against, target }]
 }
 
 const bareClient = basic('bench', 'bench')

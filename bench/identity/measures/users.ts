@@ -7,23 +7,23 @@ const searchers = 2
 const url = '/api/v1/users/search'
 
 interface Search {
-  what: string
+  label: string
   body(stage: FilledService, headers: Record<string, string>): object[] | Promise<object[]>
 }
 
 const searches: Search[] = [
   {
-    what: 'users by name fragment',
+    label: 'users by name fragment',
     body: ({ names }) => names.map((name) => ({ query: name.slice(2, -1), paging: {} })),
   },
   {
-    what: 'users by filter',
+    label: 'users by filter',
     body: ({ names }) =>
       names.map((name) => ({ filter: [`name:startsWith:${name.slice(0, -2)}`, 'status:eq:ACTIVE'], paging: {} })),
   },
-  { what: 'users, first page of all', body: () => [{ paging: {} }] },
+  { label: 'users, first page of all', body: () => [{ paging: {} }] },
   {
-    what: 'users, last page by cursor',
+    label: 'users, last page by cursor',
     body: async (stage, headers) => [{ paging: { after: await lastCursor(stage, headers) } }],
   },
 ]
@@ -34,7 +34,7 @@ export async function searchUsers(bench: BenchContext): Promise<Row[]> {
   return rows
 }
 
-async function searchAtEverySize(bench: BenchContext, { what, body }: Search): Promise<Row[]> {
+async function searchAtEverySize(bench: BenchContext, { label, body }: Search): Promise<Row[]> {
   const workloads: Workload[] = []
   for (const stage of bench.sizes) {
     const headers = await headersFor(stage)
@@ -46,7 +46,7 @@ async function searchAtEverySize(bench: BenchContext, { what, body }: Search): P
   const fewest = { name: `of ${formatUserCount(bench.sizes[0]!)}`, figures: figures[0]! }
   return bench.sizes.map((stage, index) => {
     const current = figures[index]!
-    const line = { what: `${what}, of ${formatUserCount(stage)}`, figures: current }
+    const line = { label: `${label}, of ${formatUserCount(stage)}`, figures: current }
     if (index === 0) return line
     const times = current.p95 / fewest.figures.p95
     return {
@@ -70,7 +70,7 @@ async function lastCursor({ port }: FilledService, headers: Record<string, strin
   for (;;) {
     const body = JSON.stringify({ paging: { after, pageSize: 1000, total: false } })
     const response = await fetch(`http://127.0.0.1:${port}${url}`, { method: 'POST', headers, body })
-    if (!response.ok) throw new Error(`walking was answered ${response.status}: ${await response.text()}`)
+    if (!response.ok) throw new Error(`walking returned ${response.status}: ${await response.text()}`)
     await response.arrayBuffer()
     const next = response.headers.get('x-next-cursor')
     if (next === null) return after
@@ -99,5 +99,5 @@ export async function createUser(bench: BenchContext): Promise<Row[]> {
     ],
     bench.rounds,
   )
-  return [{ what: 'POST /users', figures: service!, against: { name: 'bare Express + pg', figures: bare! } }]
+  return [{ label: 'POST /users', figures: service!, against: { name: 'bare Express + pg', figures: bare! } }]
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import type { Installation } from '../installation.ts'
-import { processorTime } from '../processor-time.ts'
+import { readProcessorTime } from '../processor-time.ts'
 import type { Loader } from './loader.ts'
-import { createSluiceLoader } from './sluice.ts'
+import { createSluiceLoader } from './sluice-loader.ts'
 
 /** A loader that measures the processor time of the worker. */
 export interface MeasuredLoader extends Loader {
@@ -29,9 +29,9 @@ export function measureWorker(installation: Installation, loader: Loader): Measu
     ...loader,
     workerMs,
     async load() {
-      const before = await processorTime(installation.workerPid)
+      const before = await readProcessorTime(installation.workerPid)
       const cost = await loader.load()
-      workerMs.push((await processorTime(installation.workerPid)) - before)
+      workerMs.push((await readProcessorTime(installation.workerPid)) - before)
       return cost
     },
   }

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { root } from '../../../infra/paths.ts'
 import { type DataFile, tableKinds } from '../data-files.ts'
-import { runOn } from '../database.ts'
-import { isInstalled, measureCommand } from './command.ts'
+import { executeSql } from '../database.ts'
+import { isInstalled, measureCommand } from './measure-command.ts'
 import type { Loader } from './loader.ts'
 
 const node = `${process.execPath} --no-warnings`
@@ -40,7 +40,7 @@ export async function availableTools(file: DataFile, database: string): Promise<
 }
 
 function recreateTable(database: string, { kind }: DataFile): Promise<void> {
-  return runOn(database, `drop table if exists t; create table t (${tableKinds[kind].columns.join(', ')})`)
+  return executeSql(database, `drop table if exists t; create table t (${tableKinds[kind].columns.join(', ')})`)
 }
 
 /**

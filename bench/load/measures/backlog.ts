@@ -1,5 +1,5 @@
-import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
-import { processorTime } from '../processor-time.ts'
+import { createLoadedPipeline, runAndWait } from '../loaders/sluice-loader.ts'
+import { readProcessorTime } from '../processor-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 import { writeOneRow } from './one-row.ts'
 
@@ -15,14 +15,14 @@ export async function* backlog(context: BenchContext): AsyncGenerator<MeasureRep
   const times: number[] = []
   const used: number[] = []
   for (let round = 0; round < rounds; round++) {
-    const before = await processorTime(installation.workerPid)
+    const before = await readProcessorTime(installation.workerPid)
     const ended = await Promise.all(pipelines.map((pipeline) => runAndWait(installation, pipeline)))
     const [first, last] = [
       Math.min(...ended.map((run) => run.requested)),
       Math.max(...ended.map((run) => run.finished)),
     ]
     times.push(last - first)
-    used.push((await processorTime(installation.workerPid)) - before)
+    used.push((await readProcessorTime(installation.workerPid)) - before)
   }
   yield {
     title: `${queuedRuns} queued runs of one row of one organisation, slowest of ${rounds} rounds`,

@@ -1,8 +1,8 @@
-import { makeFile, type KindName } from '../data-files.ts'
+import { createDataFile, type KindName } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
+import { findFigures, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 
 const psql = 'psql \\copy'
 
@@ -14,13 +14,13 @@ export async function* csv(context: BenchContext, kinds: KindName[]): AsyncGener
   const rates: number[] = []
   for (const kind of kinds)
     for (const megabytes of context.sizes) {
-      const file = await makeFile(context.folder, kind, megabytes)
+      const file = await createDataFile(context.folder, kind, megabytes)
       const loaders = [
         ...(await availableTools(file, context.peers)),
         await createSluiceLoader(context.installation, { name: `${kind}_${megabytes}`, type: 'CSV_UPLOAD', file }),
       ]
       const figures = await runInterleaved(loaders, context.rounds, context.peers)
-      const sluice = figuresOf(figures, 'Sluice')
+      const sluice = findFigures(figures, 'Sluice')
       if (kind === 'wide') rates.push(file.size / sluice.milliseconds)
       yield {
         title: `CSV, ${kind}, ${megabytes} MB`,

@@ -3,13 +3,13 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { root } from '../../../infra/paths.ts'
 import { median } from '../../statistics.ts'
-import { excelColumns, makeWorkbookFile } from '../excel-file.ts'
-import { runOn } from '../database.ts'
+import { excelColumns, createWorkbookFile } from '../excel-file.ts'
+import { executeSql } from '../database.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { isInstalled, measureCommand } from '../loaders/command.ts'
+import { isInstalled, measureCommand } from '../loaders/measure-command.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createMeasuredLoader } from '../loaders/measured-loader.ts'
-import { type BenchContext, figuresOf, type MeasureReport, ratio } from './measure.ts'
+import { type BenchContext, findFigures, type MeasureReport, ratio } from './measure.ts'
 
 export const excelRows = 100_000
 const psql = 'psql \\copy of the CSV'
@@ -37,13 +37,13 @@ const commands: Record<string, { isMissing?: () => boolean; file: 'workbook' | '
 /** Measures a workbook of 20 columns of all types, against other readers that write CSV for psql. */
 export async function* excel(context: BenchContext): AsyncGenerator<MeasureReport> {
   const { peers, folder, rounds } = context
-  const files = await makeWorkbookFile(folder, excelRows)
+  const files = await createWorkbookFile(folder, excelRows)
   const tools = Object.entries(commands)
     .filter(([, { isMissing }]) => !isMissing?.())
     .map(
       ([name, { command, file }]): Loader => ({
         name,
-        prepare: () => runOn(peers, `drop table if exists t; create table t (${excelColumns.join(', ')})`),
+        prepare: () => executeSql(peers, `drop table if exists t; create table t (${excelColumns.join(', ')})`),
         load: () => measureCommand(command, { URL: peers, FILE: files[file] }),
         table: () => ({ database: peers, table: 't' }),
       }),
@@ -59,7 +59,7 @@ export async function* excel(context: BenchContext): AsyncGenerator<MeasureRepor
     targets: [
       {
         text: 'wrong loads of the product',
-        value: figuresOf(figures, 'Excel').hasOtherRows ? 1 : 0,
+        value: findFigures(figures, 'Excel').hasOtherRows ? 1 : 0,
         limit: 0,
         unit: '',
       },

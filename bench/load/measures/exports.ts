@@ -1,20 +1,20 @@
 import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { makeFile } from '../data-files.ts'
+import { createDataFile } from '../data-files.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { measureCommand } from '../loaders/command.ts'
+import { measureCommand } from '../loaders/measure-command.ts'
 import type { LoadCost, Loader } from '../loaders/loader.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
-import { peakMemory, resetPeakMemory } from '../memory.ts'
-import { type BenchContext, figuresOf, type MeasureReport } from './measure.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
+import { readPeakMemory, resetPeakMemory } from '../process-memory.ts'
+import { type BenchContext, findFigures, type MeasureReport } from './measure.ts'
 
 const psql = 'psql \\copy to'
 
 /** Measures exports of a loaded table, against psql that copies the same rows to a file. */
 export async function* exports(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, folder, rounds, peers } = context
-  const file = await makeFile(folder, 'wide', megabytes)
+  const file = await createDataFile(folder, 'wide', megabytes)
   const source = { name: `exported_${megabytes}`, type: 'CSV_UPLOAD', file: { path: file.path, size: file.size } }
   let pipeline = ''
   const loader = await createSluiceLoader(installation, { ...source, onCreated: async (uid) => void (pipeline = uid) })
@@ -34,7 +34,7 @@ export async function* exports(context: BenchContext, megabytes: number): AsyncG
         URL: `${installation.pipelineUrl}/api/v1/data-pipelines/${pipeline}/data?format=${format}`,
       },
     )
-    return { milliseconds, memory: await peakMemory(api) }
+    return { milliseconds, memory: await readPeakMemory(api) }
   }
   const psqlExport: Loader = {
     name: psql,
@@ -47,23 +47,23 @@ export async function* exports(context: BenchContext, megabytes: number): AsyncG
   // The other formats of a large table take many minutes, and their memory is the same.
   const formats = megabytes > 1_000 ? ['csv'] : ['csv', 'ndjson', 'parquet', 'arrow']
   await resetPeakMemory(api)
-  const idle = await peakMemory(api)
+  const idle = await readPeakMemory(api)
   const figures = await runInterleaved(
     [psqlExport, ...formats.map((format): Loader => ({ name: format, load: () => download(format) }))],
     rounds,
     peers,
   )
-  const [ours, theirs] = await Promise.all([digestOf(target('csv')), digestOf(target('psql'))])
-  const csv = figuresOf(figures, 'csv')
+  const [sluiceDigest, psqlDigest] = await Promise.all([hashCsv(target('csv')), hashCsv(target('psql'))])
+  const csv = findFigures(figures, 'csv')
   yield {
     title: `Exports of the wide ${megabytes} MB, against psql`,
     figures,
     bytes: file.size,
     targets: [
-      { text: 'rows of the CSV that differ from psql', value: ours === theirs ? 0 : 1, limit: 0, unit: '' },
+      { text: 'rows of the CSV that differ from psql', value: sluiceDigest === psqlDigest ? 0 : 1, limit: 0, unit: '' },
       {
         text: `time as CSV / ${psql} (0.7 × its rows/s)`,
-        value: csv.milliseconds / figuresOf(figures, psql).milliseconds,
+        value: csv.milliseconds / findFigures(figures, psql).milliseconds,
         limit: 1 / 0.7,
         unit: '×',
       },
@@ -77,8 +77,10 @@ export async function* exports(context: BenchContext, megabytes: number): AsyncG
   }
 }
 
-/** Returns a digest of the lines of a CSV file, without the differences in line ends and in the spelling of booleans. */
-async function digestOf(path: string): Promise<string> {
+/**
+ * Returns a digest of the lines of a CSV file, without the differences in line ends and in the spelling of booleans.
+ */
+async function hashCsv(path: string): Promise<string> {
   const hash = createHash('sha256')
   let rest = ''
   for await (const chunk of createReadStream(path, { encoding: 'utf8' })) {

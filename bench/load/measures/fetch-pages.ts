@@ -1,4 +1,7 @@
-/** `node fetch-pages.ts <address>`: fetches and parses all pages of a function, and prints the processor time for it in milliseconds. */
+/**
+ * `node fetch-pages.ts <address>`: fetches and parses all pages of a function, and prints the processor time for it in
+ * milliseconds.
+ */
 const [, , url = ''] = process.argv
 const before = process.cpuUsage()
 for (let page: number | undefined = 1; page !== undefined; ) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
 import { serveSwift, stopSwift } from '../../../packages/testing/src/shared-openstack-swift.ts'
 import { setAutovacuum } from '../database.ts'
-import { createLoadedPipeline, runAndWait } from '../loaders/sluice.ts'
+import { createLoadedPipeline, runAndWait } from '../loaders/sluice-loader.ts'
 import { serverMeter } from '../server-process.ts'
 import type { BenchContext, MeasureReport, Target } from './measure.ts'
 
@@ -14,8 +14,9 @@ const incrementRows = 100
 const increments = 4
 
 /**
- * Measures the processor time of PostgreSQL for increments into a table of five million rows: a folder of an object store gets new objects
- * with a hundred rows each. The full load does not give the table a key, so the first increment has to. Autovacuum is off.
+ * Measures the processor time of PostgreSQL for increments into a table of five million rows: a folder of an object
+ * store gets new objects with a hundred rows each. The full load does not give the table a key, so the first increment
+ * has to. Autovacuum is off.
  */
 export async function* firstIncrement(context: BenchContext): AsyncGenerator<MeasureReport> {
   // This module checks for installed programs when it is imported.

@@ -43,7 +43,10 @@ interface PageServer extends AsyncDisposable {
   bytes: number
 }
 
-/** Starts a function that returns the pages of a shape. It prepares their bytes, so that it needs little processor time for a response. */
+/**
+ * Starts a function that returns the pages of a shape. It prepares their bytes, so that it needs little processor time
+ * for a response.
+ */
 export async function startPageServer(shape: keyof typeof recordShapes): Promise<PageServer> {
   const pages = Array.from({ length: pageCount }, (_, page) => createPage(page, recordShapes[shape]))
   const server = createServer((request, response) => {

@@ -4,13 +4,13 @@ import {
   mariadbMissing,
   startMariadb,
 } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
-import { isInstalled, measureCommand } from '../loaders/command.ts'
+import { isInstalled, measureCommand } from '../loaders/measure-command.ts'
 import type { Loader } from '../loaders/loader.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
-import { tableKinds, makeFile } from '../data-files.ts'
-import { runOn } from '../database.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
+import { tableKinds, createDataFile } from '../data-files.ts'
+import { executeSql } from '../database.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { figuresOf, type BenchContext, ratio, type MeasureReport } from './measure.ts'
+import { findFigures, type BenchContext, ratio, type MeasureReport } from './measure.ts'
 
 const mysqlTypes: Record<string, string> = { boolean: 'tinyint(1)', timestamp: 'datetime(6)', text: 'text' }
 const columns = tableKinds.wide.columns.map((column) => {
@@ -22,7 +22,7 @@ const columns = tableKinds.wide.columns.map((column) => {
 export async function* mariadb(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const missing = mariadbMissing() ?? (isInstalled('pgloader') ? undefined : 'Debian’s pgloader is not installed')
   if (missing) return console.log(`MariaDB is not measured: ${missing}.`)
-  const file = await makeFile(context.folder, 'wide', megabytes)
+  const file = await createDataFile(context.folder, 'wide', megabytes)
   await using server = await startFilledMariadb(file.path)
   const sluice = await createSluiceLoader(context.installation, {
     name: `mariadb_${megabytes}`,
@@ -36,7 +36,7 @@ export async function* mariadb(context: BenchContext, megabytes: number): AsyncG
     bytes: file.size,
     targets: [
       { text: 'time / pgloader', value: ratio(figures, 'Sluice', 'pgloader'), limit: 0.33, unit: '×' },
-      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
+      { text: 'peak memory of the worker', value: findFigures(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }
@@ -76,7 +76,7 @@ WITH include drop, create tables, no foreign keys, workers = 2, concurrency = 1;
   )
   return {
     name: 'pgloader',
-    prepare: () => runOn(context.peers, 'drop schema if exists bench cascade'),
+    prepare: () => executeSql(context.peers, 'drop schema if exists bench cascade'),
     load: () => measureCommand(`pgloader --quiet ${file}`),
     table: () => ({ database: context.peers, table: 'bench.source' }),
   }

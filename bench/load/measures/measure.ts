@@ -35,12 +35,12 @@ export function ratio(figures: Figures[], of: string, to: string): number {
   return one && other ? one.milliseconds / other.milliseconds : Number.NaN
 }
 
-export const figuresOf = (figures: Figures[], wanted: string): Figures => figures.find(({ name }) => name === wanted)!
+export const findFigures = (figures: Figures[], wanted: string): Figures => figures.find(({ name }) => name === wanted)!
 
 /** Returns the target that Sluice loads exactly the expected rows. */
 export const correctnessTarget = (figures: Figures[]): Target => ({
   text: 'wrong loads of the product',
-  value: figuresOf(figures, 'Sluice').hasOtherRows ? 1 : 0,
+  value: findFigures(figures, 'Sluice').hasOtherRows ? 1 : 0,
   limit: 0,
   unit: '',
 })

@@ -3,12 +3,12 @@ import { access, readFile, writeFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { median } from '../../statistics.ts'
-import { makeFile, tableKinds } from '../data-files.ts'
+import { createDataFile, tableKinds } from '../data-files.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
 import { createMeasuredLoader, type MeasuredLoader } from '../loaders/measured-loader.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { peakMemory, resetPeakMemory } from '../memory.ts'
-import { type BenchContext, figuresOf, type MeasureReport, ratio } from './measure.ts'
+import { readPeakMemory, resetPeakMemory } from '../process-memory.ts'
+import { type BenchContext, findFigures, type MeasureReport, ratio } from './measure.ts'
 
 const psql = 'psql \\copy'
 const smallLines = 60
@@ -16,17 +16,17 @@ const smallLines = 60
 /** Measures NDJSON against CSV of the same rows: a file of about `megabytes` as CSV, then small files, also in gzip. */
 export async function* ndjson(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, folder, rounds, peers } = context
-  const file = await makeFile(folder, 'nested', megabytes)
-  const json = await ndjsonOf(file.path)
+  const file = await createDataFile(folder, 'nested', megabytes)
+  const json = await convertToNdjson(file.path)
   await resetPeakMemory(installation.workerPid)
-  const idle = await peakMemory(installation.workerPid)
+  const idle = await readPeakMemory(installation.workerPid)
   const [asCsv, asJson] = [
     withoutTable(await createMeasuredLoader(context, `CSV ${megabytes} MB`, file.path)),
     await createMeasuredLoader(context, `NDJSON ${megabytes} MB`, json),
   ]
   const tools = (await availableTools(file, peers)).filter(({ name }) => name === psql)
   const figures = await runInterleaved([...tools, asCsv, asJson], rounds, peers)
-  const loaded = figuresOf(figures, asJson.name)
+  const loaded = findFigures(figures, asJson.name)
   yield {
     title: `NDJSON of ${megabytes} MB of CSV with nested values`,
     figures,
@@ -46,7 +46,10 @@ export async function* ndjson(context: BenchContext, megabytes: number): AsyncGe
   yield* smallFiles(context, file.path, json)
 }
 
-/** Measures what a small file of another format costs more than a CSV file of the same rows, in processor time of the worker. */
+/**
+ * Measures what a small file of another format costs more than a CSV file of the same rows, in processor time of the
+ * worker.
+ */
 async function* smallFiles(context: BenchContext, csv: string, json: string): AsyncGenerator<MeasureReport> {
   const [smallCsv, smallJson] = [await firstLines(csv, smallLines + 1), await firstLines(json, smallLines)]
   const packed = `${smallCsv}.gz`
@@ -77,7 +80,7 @@ function withoutTable({ name, workerMs, load }: MeasuredLoader): MeasuredLoader 
 }
 
 /** Returns an NDJSON file with the rows of a CSV file, in the same folder. The file of an earlier run is reused. */
-export async function ndjsonOf(csv: string): Promise<string> {
+export async function convertToNdjson(csv: string): Promise<string> {
   const path = csv.replace(/csv$/, 'ndjson')
   await access(path).catch(() => writeNdjson(csv, path))
   return path

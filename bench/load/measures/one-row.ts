@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { median } from '../../statistics.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
-import { processorTime } from '../processor-time.ts'
-import { serverProcess } from '../server-process.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
+import { readProcessorTime } from '../processor-time.ts'
+import { findServerPid } from '../server-process.ts'
 import { logStatements } from '../statement-log.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
@@ -16,13 +16,13 @@ export async function* oneRow(context: BenchContext): AsyncGenerator<MeasureRepo
   const file = await writeOneRow(context.folder)
   const { load } = await createSluiceLoader(installation, { name: 'one_row', type: 'CSV_UPLOAD', file })
   for (let run = 0; run < warmUpRuns; run++) await load()
-  const server = await serverProcess(peers)
+  const server = await findServerPid(peers)
   const pids = { worker: installation.workerPid, postgres: server }
-  const before = { worker: await processorTime(pids.worker), postgres: await processorTime(pids.postgres) }
+  const before = { worker: await readProcessorTime(pids.worker), postgres: await readProcessorTime(pids.postgres) }
   const times: number[] = []
   const runs = Math.max(15, rounds)
   for (let run = 0; run < runs; run++) times.push((await load()).milliseconds)
-  const used = async (name: keyof typeof pids) => ((await processorTime(pids[name])) - before[name]) / runs
+  const used = async (name: keyof typeof pids) => ((await readProcessorTime(pids[name])) - before[name]) / runs
   const processorTimes = { worker: await used('worker'), postgres: await used('postgres') }
   const statements = await logStatements(peers, installation.postgresLog, async () => void (await load()))
   await writeFile(join(context.folder, 'one-row-statements.txt'), `${statements.join('\n')}\n`)

@@ -1,17 +1,17 @@
 import { access, stat } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { tableKinds, makeFile } from '../data-files.ts'
+import { tableKinds, createDataFile } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'
-import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
+import { findFigures, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 
 const psql = 'psql \\copy'
 
 /** Measures the same rows as Parquet, against psql with the CSV file. */
 export async function* parquet(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
-  const file = await makeFile(context.folder, 'wide', megabytes)
-  const path = await parquetOf(file.path)
+  const file = await createDataFile(context.folder, 'wide', megabytes)
+  const path = await convertToParquet(file.path)
   const peers = (await availableTools(file, context.peers)).filter(({ name }) => name === psql)
   const source = { name: `parquet_${megabytes}`, type: 'PARQUET_UPLOAD', file: { path, size: (await stat(path)).size } }
   const figures = await runInterleaved(
@@ -26,7 +26,7 @@ export async function* parquet(context: BenchContext, megabytes: number): AsyncG
     targets: [
       correctnessTarget(figures),
       { text: `time / ${psql}`, value: ratio(figures, 'Sluice', psql), limit: 1, unit: '×' },
-      { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
+      { text: 'peak memory of the worker', value: findFigures(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }
@@ -34,7 +34,7 @@ export async function* parquet(context: BenchContext, megabytes: number): AsyncG
 /**
  * Returns a Parquet file with the wide rows of a CSV file, in the same folder. The file of an earlier run is reused.
  */
-export async function parquetOf(csv: string): Promise<string> {
+export async function convertToParquet(csv: string): Promise<string> {
   const path = csv.replace(/csv$/, 'parquet')
   await access(path).catch(() => writeParquet(csv, path))
   return path

@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { makeFile } from '../data-files.ts'
-import { onDatabase } from '../database.ts'
+import { createDataFile } from '../data-files.ts'
+import { withConnection } from '../database.ts'
 import { trackCompletion } from '../../track-completion.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import type { Installation } from '../installation.ts'
 import { flushPendingWrites } from '../interleaved-rounds.ts'
 import { median } from '../../statistics.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
 /** Measures requests of the API during a load, and readers of the table that the load replaces. */
-export async function* duringLoad(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
+export async function* requestsDuringLoad(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
   const { installation, rounds } = context
-  const file = await makeFile(context.folder, 'wide', megabytes)
-  const sluice = await createSluiceLoader(installation, { name: `beside_${megabytes}`, type: 'CSV_UPLOAD', file })
+  const file = await createDataFile(context.folder, 'wide', megabytes)
+  const sluice = await createSluiceLoader(installation, { name: `during_load_${megabytes}`, type: 'CSV_UPLOAD', file })
   await sluice.load()
   const times: number[] = []
   const waits: number[] = []
@@ -25,7 +25,7 @@ export async function* duringLoad(context: BenchContext, megabytes: number): Asy
     waits.push(...(await reading))
   }
   yield {
-    title: `Beside a load of ${megabytes} MB`,
+    title: `Requests during a load of ${megabytes} MB`,
     figures: [],
     targets: [
       { text: 'API p95 during a load / idle', value: median(times), limit: 2, unit: '×' },
@@ -39,11 +39,11 @@ async function measureRequestsDuring({ pipelineUrl, token }: Installation, work:
   const times: number[] = []
   const headers = { authorization: `Bearer ${await token()}` }
   for (const completion = trackCompletion(work); !completion.done; await pause(50)) {
-    const began = performance.now()
+    const startedAt = performance.now()
     const response = await fetch(`${pipelineUrl}/api/v1/data-pipelines?pageSize=20`, { headers })
     await response.arrayBuffer()
-    if (!response.ok) throw new Error(`The API answered ${response.status} during a load.`)
-    times.push(performance.now() - began)
+    if (!response.ok) throw new Error(`The API returned ${response.status} during a load.`)
+    times.push(performance.now() - startedAt)
   }
   await work
   return times
@@ -54,16 +54,16 @@ async function measureRequestsDuring({ pipelineUrl, token }: Installation, work:
  * old rows and the first read of the new rows. Other reads wait for processors only, as all requests do.
  */
 async function measureSwapWait({ database, table }: { database: string; table: string }, work: Promise<unknown>) {
-  return onDatabase(database, async (reader) => {
+  return withConnection(database, async (reader) => {
     let [before, wait] = [{ rows: '', took: 0 }, 0]
     for (const completion = trackCompletion(work); !completion.done; await pause(1)) {
-      const began = performance.now()
+      const startedAt = performance.now()
       const { rows } = await reader.query<{ rows: string }>(`select tableoid::text as rows from ${table} limit 1`)
-      const now = { rows: rows[0]!.rows, took: performance.now() - began }
+      const now = { rows: rows[0]!.rows, took: performance.now() - startedAt }
       if (before.rows && before.rows !== now.rows) wait = Math.max(before.took, now.took)
       before = now
     }
-    if (wait === 0) throw new Error('No reader met the swap.')
+    if (wait === 0) throw new Error('No reader observed the swap.')
     return wait
   })
 }

@@ -4,8 +4,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { runOn, setAutovacuum } from '../database.ts'
-import { createSluiceLoader } from '../loaders/sluice.ts'
+import { executeSql, setAutovacuum } from '../database.ts'
+import { createSluiceLoader } from '../loaders/sluice-loader.ts'
 import { sessionMeter } from '../session-time.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
@@ -32,7 +32,7 @@ async function measureColumns({ installation, folder, peers, rounds }: BenchCont
   const [copies, loads] = [await sessionMeter(peers), await sessionMeter(peers)]
   await load()
   for (let round = 0; round < Math.max(leastRounds, rounds); round++) {
-    await runOn(peers, `drop table if exists cells; create table cells (${names(columns, ' integer')})`)
+    await executeSql(peers, `drop table if exists cells; create table cells (${names(columns, ' integer')})`)
     await copies.measure(() => copyFile(peers, file.path))
     await loads.measure(async () => {
       await load()

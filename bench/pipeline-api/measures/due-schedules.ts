@@ -21,13 +21,13 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
   process.kill(installation.workerPid, 'SIGSTOP')
   try {
     const { client, id } = installation.schema
-    const undisturbedSchedules = await makeSchedules(db, client, id, 'calm')
+    const undisturbedSchedules = await makeSchedules(db, client, id, 'undisturbed')
     let undisturbed: Outcome
     {
       await using _workers = await startWorkers(installation.environment, 2)
       undisturbed = await measureDueRuns(db, undisturbedSchedules)
     }
-    const disturbedSchedules = await makeSchedules(db, client, id, 'stormy')
+    const disturbedSchedules = await makeSchedules(db, client, id, 'disturbed')
     console.log(`            BENCH_SEED=${seed}`)
     let disturbed: Outcome
     let kills: number
@@ -36,22 +36,22 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
       disturbed = await measureDueRuns(db, disturbedSchedules)
       kills = workers.kills()
     }
-    const row = (what: string, { half, all, lost, duplicated }: Outcome) => [
-      what,
+    const row = (label: string, { half, all, lost, duplicated }: Outcome) => [
+      label,
       half,
       all,
       String(lost),
       String(duplicated),
     ]
     const target = (text: string, value: number, limit: number, unit: string) => ({ text, value, limit, unit })
-    const whileKilled = `while both were killed at random, ${kills} times in all (seed ${seed})`
+    const whileKilled = `workers killed at random, ${kills} times (seed ${seed})`
     yield {
       title: `${scheduleCount.toLocaleString('en')} schedules that are due at once, on two workers`,
-      head: ['what', 'half of the runs, s', 'all, s', 'lost', 'twice'],
-      rows: [row('in peace', undisturbed), row(whileKilled, disturbed)],
+      head: ['measure', 'half of the runs, s', 'all, s', 'lost', 'twice'],
+      rows: [row('undisturbed', undisturbed), row(whileKilled, disturbed)],
       targets: [
-        target('all runs are there, in peace', undisturbed.all, targetSeconds, 's'),
-        target('all runs are there, while schedulers are killed', disturbed.all, targetSeconds, 's'),
+        target('all runs exist, undisturbed', undisturbed.all, targetSeconds, 's'),
+        target('all runs exist, while workers are killed', disturbed.all, targetSeconds, 's'),
         target(
           'ticks without a run, or with two',
           undisturbed.lost + undisturbed.duplicated + disturbed.lost + disturbed.duplicated,
@@ -67,8 +67,8 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
 }
 
 /**
- * Creates pipelines that run every midnight, planned for the next one. Returns the SQL condition that finds them. They have no
- * function, so their runs fail; pipelines of uploads without a file would have no runs at all.
+ * Creates pipelines that run every midnight, planned for the next one. Returns the SQL condition that finds them. They
+ * have no function, so their runs fail; pipelines of uploads without a file would have no runs at all.
  */
 async function makeSchedules(db: pg.Client, client: string, schema: string, name: string): Promise<string> {
   await db.query(
@@ -97,8 +97,8 @@ interface Outcome {
 }
 
 async function measureDueRuns(db: pg.Client, condition: string): Promise<Outcome> {
-  const began = performance.now()
-  const seconds = () => (performance.now() - began) / 1_000
+  const startedAt = performance.now()
+  const seconds = () => (performance.now() - startedAt) / 1_000
   await db.query(
     `update runnables set next_run_at = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC' where ${condition}`,
   )

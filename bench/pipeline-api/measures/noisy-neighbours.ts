@@ -26,17 +26,17 @@ export async function* neighbours({ installation, rounds }: BenchContext): Async
   for (let round = 1; round <= rounds; round += 1) {
     idle.push(...(await measureQueries(quiet)))
     for (const [at, { endless }] of scenarios.entries())
-      disturbed[at]!.push(...(await measureBeside(noisy, quiet, endless)))
+      disturbed[at]!.push(...(await measureWithEndlessQueries(noisy, quiet, endless)))
   }
   const p95 = quantile(idle, 0.95)
   yield {
-    title: "A client's queries while another client asks for some that never end",
-    head: ['beside', 'median, ms', 'p95, ms', 'p95, multiple'],
+    title: 'Queries of a client while another client runs endless queries',
+    head: ['endless queries', 'median, ms', 'p95, ms', 'p95, multiple'],
     rows: [
-      ['nothing', quantile(idle, 0.5), p95, 1],
+      ['none', quantile(idle, 0.5), p95, 1],
       ...scenarios.map(({ endless }, at): [string, number, number, number] => {
         const times = disturbed[at]!
-        return [`${endless} that never end`, quantile(times, 0.5), quantile(times, 0.95), quantile(times, 0.95) / p95]
+        return [`${endless}`, quantile(times, 0.5), quantile(times, 0.95), quantile(times, 0.95) / p95]
       }),
     ],
     targets: scenarios.flatMap(({ endless, limit }, at) =>
@@ -44,7 +44,7 @@ export async function* neighbours({ installation, rounds }: BenchContext): Async
         ? []
         : [
             {
-              text: `p95 beside ${endless}, as a multiple`,
+              text: `p95 with ${endless} endless, as a multiple`,
               value: quantile(disturbed[at]!, 0.95) / p95,
               limit,
               unit: '×',
@@ -54,7 +54,7 @@ export async function* neighbours({ installation, rounds }: BenchContext): Async
   }
 }
 
-async function measureBeside(noisy: Warehouse, quiet: Warehouse, endless: number): Promise<number[]> {
+async function measureWithEndlessQueries(noisy: Warehouse, quiet: Warehouse, endless: number): Promise<number[]> {
   const stop = new AbortController()
   const text = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
   const running = Array.from({ length: endless }, () =>

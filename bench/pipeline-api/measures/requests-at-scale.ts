@@ -40,14 +40,14 @@ export async function* atScale({ installation, large, rounds }: BenchContext): A
     `${size.pipelines.toLocaleString('en')} pipelines, ${size.runs.toLocaleString('en')} runs, ${size.logs.toLocaleString('en')} log lines`
   yield {
     title: `Of ${describeSize(large)} (${rows[0].size}), against ${describeSize(small)}`,
-    head: ['what', 'few: p50 ms', 'p95', 'many: p50 ms', 'p95', 'p95 ratio'],
-    rows: Object.keys(requests).map((what) => {
-      const [one, other] = [few.get(what)!, many.get(what)!]
-      return [what, one.p50, one.p95, other.p50, other.p95, other.p95 / one.p95]
+    head: ['measure', 'few: p50 ms', 'p95', 'many: p50 ms', 'p95', 'p95 ratio'],
+    rows: Object.keys(requests).map((label) => {
+      const [one, other] = [few.get(label)!, many.get(label)!]
+      return [label, one.p50, one.p95, other.p50, other.p95, other.p95 / one.p95]
     }),
-    targets: Object.keys(requests).map((what) => ({
-      text: `${what}: p95 of many / of few`,
-      value: many.get(what)!.p95 / few.get(what)!.p95,
+    targets: Object.keys(requests).map((label) => ({
+      text: `${label}: p95 of many / of few`,
+      value: many.get(label)!.p95 / few.get(label)!.p95,
       limit: 2,
       unit: '×',
     })),
@@ -69,7 +69,7 @@ async function measureRequests(
   // As many digits as leave about one page of matches, so that the measure is the search and not the size of its
   // result.
   const digits = Math.round(Math.log((pipelines * digitsOfName) / 50) / Math.log(16))
-  for (const [what, { path, body }] of Object.entries(requests)) {
+  for (const [label, { path, body }] of Object.entries(requests)) {
     const each: number[] = []
     for (let index = 0; index < 100 * rounds; index++) {
       const number = (index * 7919) % 4096
@@ -85,12 +85,12 @@ async function measureRequests(
         ...(body && { body: filled(JSON.stringify(body)) }),
       })
       const text = await response.text()
-      if (!response.ok) throw new Error(`${what} was answered ${response.status}: ${text}`)
+      if (!response.ok) throw new Error(`${label} returned ${response.status}: ${text}`)
       // The first requests fill caches, such as those of query plans.
       if (index >= 10) each.push(performance.now() - startedAt)
     }
     const sorted = each.toSorted((a, b) => a - b)
-    times.set(what, { p50: sorted[Math.floor(sorted.length / 2)]!, p95: sorted[Math.floor(sorted.length * 0.95)]! })
+    times.set(label, { p50: sorted[Math.floor(sorted.length / 2)]!, p95: sorted[Math.floor(sorted.length * 0.95)]! })
   }
   return times
 }

@@ -1,8 +1,8 @@
 import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import { tableKinds } from '../../load/data-files.ts'
-import { onDatabase } from '../../load/database.ts'
-import { jdbcSourceOf } from '../../load/measures/databases.ts'
+import { withConnection } from '../../load/database.ts'
+import { buildJdbcSource } from '../../load/measures/postgres-to-postgres.ts'
 import { startFilledMariadb } from '../../load/measures/mariadb.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
@@ -13,14 +13,14 @@ export const copyOut = `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to
 
 /** Measures a query of PostgreSQL against COPY with discarded output. */
 export async function postgres(context: BenchContext, { source, expected }: Reference): Promise<SourceResult> {
-  const settings = { jdbcSource: jdbcSourceOf(source), sqlQuery: 'select * from public.source' }
+  const settings = { jdbcSource: buildJdbcSource(source), sqlQuery: 'select * from public.source' }
   const sluice = await createSluiceLoader(context.installation, {
     name: 'source_postgres',
     type: 'SQL_DATABASE_D',
     settings,
   })
   const raw = rawCommand(copyOut, await binaryCopyBytes(source), { SOURCE: source })
-  return compare(context, { type: 'SQL_DATABASE_D', what: 'PostgreSQL, a query', raw, sluice, expected })
+  return compare(context, { type: 'SQL_DATABASE_D', label: 'PostgreSQL, a query', raw, sluice, expected })
 }
 
 /** The columns that have the same text in both databases. */
@@ -46,7 +46,7 @@ export async function mariadb(context: BenchContext, { source, file }: Reference
   const expected = await readContent({ database: source, table: 'source', values: commonColumns })
   return await compare(context, {
     type,
-    what: 'MariaDB, a query',
+    label: 'MariaDB, a query',
     raw: rawCommand(command, file.size),
     sluice,
     expected,
@@ -58,7 +58,7 @@ export async function binaryCopyBytes(source: string): Promise<number> {
   const { columns } = tableKinds.wide
   const sizes = columns.map((column) => `coalesce(sum(octet_length(${sendExpression(column)})), 0)`)
   const sql = `select (count(*) * ${2 + 4 * columns.length} + ${sizes.join(' + ')})::text as bytes from source`
-  const { rows } = await onDatabase(source, (client) => client.query<{ bytes: string }>(sql))
+  const { rows } = await withConnection(source, (client) => client.query<{ bytes: string }>(sql))
   return Number(rows[0]!.bytes)
 }
 

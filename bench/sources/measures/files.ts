@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
-import { parquetOf } from '../../load/measures/parquet.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
+import { convertToParquet } from '../../load/measures/parquet.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'
 
@@ -11,7 +11,7 @@ export async function csv(context: BenchContext, { file, expected }: Reference):
   const sluice = await createSluiceLoader(context.installation, { name: 'source_csv', type: 'CSV_UPLOAD', file })
   return compare(context, {
     type: 'CSV_UPLOAD',
-    what: 'CSV',
+    label: 'CSV',
     raw: fromDisk(file.path, file.size),
     sluice,
     expected,
@@ -19,13 +19,13 @@ export async function csv(context: BenchContext, { file, expected }: Reference):
 }
 
 export async function parquet(context: BenchContext, { file, expected }: Reference): Promise<SourceResult> {
-  const path = await parquetOf(file.path)
+  const path = await convertToParquet(file.path)
   const { size } = await stat(path)
   const sluice = await createSluiceLoader(context.installation, {
     name: 'source_parquet',
     type: 'PARQUET_UPLOAD',
     file: { path, size },
   })
-  const what = 'Parquet, snappy'
-  return compare(context, { type: 'PARQUET_UPLOAD', what, raw: fromDisk(path, size), sluice, expected })
+  const label = 'Parquet, snappy'
+  return compare(context, { type: 'PARQUET_UPLOAD', label, raw: fromDisk(path, size), sluice, expected })
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
-import { runOn } from '../../load/database.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
+import { executeSql } from '../../load/database.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext } from './measure.ts'
 import { rawDownload } from '../raw-transfer.ts'
@@ -33,7 +33,7 @@ export async function system(context: BenchContext, name: string): Promise<Sourc
   const expected = await readContent({ database: context.peers, table: people, values: 't.name' })
   return await compare(context, {
     type: fixture.type,
-    what: fixture.system,
+    label: fixture.system,
     raw: rawDownload(file, 1),
     sluice,
     expected,
@@ -51,7 +51,7 @@ function requestSettings(stored: Record<string, unknown>, secrets: Record<string
 
 function pointToStandIn({ installation }: BenchContext, uid: string, settings: object): Promise<void> {
   const text = JSON.stringify(settings).replaceAll("'", "''")
-  return runOn(
+  return executeSql(
     installation.databaseUrl('pipeline'),
     `update data_pipelines set settings = '${text}'::jsonb where uid = '${uid}' and type = 'ONLINE_SPREADSHEET'`,
   )

@@ -1,7 +1,7 @@
 import { median } from '../../statistics.ts'
 import { measureWorker } from '../../load/loaders/measured-loader.ts'
-import { makeFile } from '../../load/data-files.ts'
-import { createSourceDatabase } from '../../load/measures/databases.ts'
+import { createDataFile } from '../../load/data-files.ts'
+import { createSourceDatabase } from '../../load/measures/postgres-to-postgres.ts'
 import { type TableContent, readContent } from '../../load/table-content.ts'
 import type { Loader } from '../../load/loaders/loader.ts'
 import type { BenchContext as LoadParts, Target } from '../../load/measures/measure.ts'
@@ -20,7 +20,7 @@ export interface BenchContext extends Omit<LoadParts, 'sizes'> {
 /** The time of Sluice and of the raw download for one source. */
 export interface SourceResult {
   type: string
-  what: string
+  label: string
   rows: number
   bytes: number
   raw: Figures
@@ -32,7 +32,7 @@ export interface SourceResult {
 
 interface Comparison {
   type: string
-  what: string
+  label: string
   raw: RawTransfer
   sluice: Loader
   expected: TableContent
@@ -41,12 +41,12 @@ interface Comparison {
 /** Runs the raw download and Sluice in interleaved rounds, and compares the loaded rows with the expected ones. */
 export async function compare(
   context: BenchContext,
-  { type, what, raw, sluice, expected }: Comparison,
+  { type, label, raw, sluice, expected }: Comparison,
 ): Promise<SourceResult> {
   const measured = measureWorker(context.installation, sluice)
   const [first, second] = await runInterleaved([raw, measured], context.rounds, context.peers, expected)
   const [rows, workerMs] = [Number(expected.rows), median(measured.workerMs)]
-  return { type, what, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs, targets: [] }
+  return { type, label, rows, bytes: raw.bytes(), raw: first!, sluice: second!, workerMs, targets: [] }
 }
 
 /**
@@ -61,7 +61,7 @@ export interface Reference {
 }
 
 export async function createReference(context: BenchContext): Promise<Reference> {
-  const file = await makeFile(context.folder, 'wide', context.megabytes)
+  const file = await createDataFile(context.folder, 'wide', context.megabytes)
   const source = await createSourceDatabase(context, file.path)
   return { file, source, expected: await readContent({ database: source, table: 'source' }) }
 }

@@ -4,13 +4,13 @@ import { AwsV4Signer } from 'aws4fetch'
 import { sasToken } from '../../../packages/connectors/src/object-store/test/azurite.ts'
 import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
 import { median } from '../../statistics.ts'
-import { measureCommand } from '../../load/loaders/command.ts'
-import { createLoadedPipeline, createSluiceLoader, runAndWait } from '../../load/loaders/sluice.ts'
-import { makeFile, type TableKind, tableKinds } from '../../load/data-files.ts'
-import { runOn } from '../../load/database.ts'
+import { measureCommand } from '../../load/loaders/measure-command.ts'
+import { createLoadedPipeline, createSluiceLoader, runAndWait } from '../../load/loaders/sluice-loader.ts'
+import { createDataFile, type TableKind, tableKinds } from '../../load/data-files.ts'
+import { executeSql } from '../../load/database.ts'
 import { objectSettings, putPieces, type RunningStore } from '../../load/object-folder.ts'
 import type { Target } from '../../load/measures/measure.ts'
-import { processorTime } from '../../load/processor-time.ts'
+import { readProcessorTime } from '../../load/processor-time.ts'
 import { readContent } from '../../load/table-content.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { type RawTransfer, rawDownload } from '../raw-transfer.ts'
@@ -18,7 +18,10 @@ import { type RawTransfer, rawDownload } from '../raw-transfer.ts'
 /** The number of small objects that the raw download fetches in parallel. */
 const concurrency = 8
 
-/** Measures one large object and a folder of many small ones against plain GETs, and a folder of the large one against an upload. */
+/**
+ * Measures one large object and a folder of many small ones against plain GETs, and a folder of the large one against
+ * an upload.
+ */
 export async function* objects(context: BenchContext, running: RunningStore, reference: Reference) {
   yield await oneObject(context, running, reference)
   yield await folderOfOneObject(context, running, reference)
@@ -36,7 +39,7 @@ async function oneObject(context: BenchContext, { kind, store }: RunningStore, {
     settings: objectSettings(store, largeKey),
   })
   const raw = rawDownload(await writeSignedRequests(context, store, name, [largeKey]), 1)
-  return compare(context, { type: kind.type, what: `${kind.name}, one object of CSV`, raw, sluice, expected })
+  return compare(context, { type: kind.type, label: `${kind.name}, one object of CSV`, raw, sluice, expected })
 }
 
 /** Compares a folder of one large object with an upload of the same file, its transfer to the API included. */
@@ -51,11 +54,11 @@ async function folderOfOneObject(
     type: kind.type,
     settings: objectSettings(store, 'large/'),
     // The table also has columns that identify the object.
-    values: rowOf(tableKinds.wide),
+    values: rowExpression(tableKinds.wide),
   })
-  const { upload, processorMs } = uploadOf(context, `${name}_upload`, file)
-  const what = `${kind.name}, a folder of one large object, against an upload`
-  const result = await compare(context, { type: kind.type, what, raw: upload, sluice, expected })
+  const { upload, processorMs } = createUpload(context, `${name}_upload`, file)
+  const label = `${kind.name}, a folder of one large object, against an upload`
+  const result = await compare(context, { type: kind.type, label, raw: upload, sluice, expected })
   const uploadMs = median(processorMs)
   const targets: Target[] = [
     { text: 'time', value: result.sluice.milliseconds / result.raw.milliseconds, limit: 1.3, unit: '×' },
@@ -69,10 +72,14 @@ async function folderOfOneObject(
   return { ...result, targets }
 }
 
-/** Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each upload. */
-function uploadOf({ installation }: BenchContext, name: string, file: Reference['file']) {
+/**
+ * Uploads a file to a new pipeline and runs it. `processorMs` has the processor time of the API and the worker for each
+ * upload.
+ */
+function createUpload({ installation }: BenchContext, name: string, file: Reference['file']) {
   const processorMs: number[] = []
-  const used = async () => (await processorTime(installation.apiPid)) + (await processorTime(installation.workerPid))
+  const used = async () =>
+    (await readProcessorTime(installation.apiPid)) + (await readProcessorTime(installation.workerPid))
   const upload: RawTransfer = {
     name: 'upload',
     bytes: () => file.size,
@@ -88,13 +95,13 @@ function uploadOf({ installation }: BenchContext, name: string, file: Reference[
 }
 
 /** SQL expression of the columns of a table kind in a row of table `t`. */
-const rowOf = ({ columns }: TableKind): string =>
+const rowExpression = ({ columns }: TableKind): string =>
   `row(${columns.map((column) => `t.${column.split(' ')[0]}`).join(', ')})::text`
 
 async function folder(context: BenchContext, { kind, store }: RunningStore): Promise<SourceResult> {
-  const file = await makeFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
-  const values = rowOf(tableKinds.narrow)
-  await runOn(
+  const file = await createDataFile(context.folder, 'narrow', Math.ceil(context.megabytes / 10))
+  const values = rowExpression(tableKinds.narrow)
+  await executeSql(
     context.peers,
     `drop table if exists narrow; create table narrow (${tableKinds.narrow.columns.join(', ')})`,
   )
@@ -108,8 +115,8 @@ async function folder(context: BenchContext, { kind, store }: RunningStore): Pro
   const settings = objectSettings(store, 'parts/')
   const sluice = await createSluiceLoader(context.installation, { name, type: kind.type, settings, values })
   const raw = rawDownload(await writeSignedRequests(context, store, name, keys), concurrency)
-  const what = `${kind.name}, ${keys.length} objects of CSV`
-  const result = await compare(context, { type: kind.type, what, raw, sluice, expected })
+  const label = `${kind.name}, ${keys.length} objects of CSV`
+  const result = await compare(context, { type: kind.type, label, raw, sluice, expected })
   const targets: Target[] = [
     { text: 'processor time of the worker', value: result.workerMs / 1000, limit: 1.5, unit: 's' },
     { text: `time / ${raw.name}`, value: result.sluice.milliseconds / result.raw.milliseconds, limit: 2, unit: '×' },
@@ -125,14 +132,14 @@ async function writeSignedRequests(
   keys: string[],
 ): Promise<string> {
   const exchanges = await Promise.all(
-    keys.map(async (key) => ({ method: 'GET', url: await signed(store, key), headers: {} })),
+    keys.map(async (key) => ({ method: 'GET', url: await signUrl(store, key), headers: {} })),
   )
   const file = join(context.folder, `${name}.json`)
   await writeFile(file, JSON.stringify(exchanges))
   return file
 }
 
-async function signed(store: TestStore, key: string): Promise<string> {
+async function signUrl(store: TestStore, key: string): Promise<string> {
   const { settings, secrets } = store.reading(key)
   const { accessKey, secretKey } = secrets
   const { objectStoreSource } = settings as { objectStoreSource?: { bucket: string } }

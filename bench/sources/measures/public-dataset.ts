@@ -1,6 +1,6 @@
 import { openAsBlob } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import type { Installation } from '../../load/installation.ts'
 import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'
@@ -20,7 +20,7 @@ export async function publicDataset(
     settings: { key },
   })
   const raw = rawCommand(copyOut, await binaryCopyBytes(source), { SOURCE: source })
-  return compare(context, { type: 'PUBLIC_DATASET', what: 'a public dataset', raw, sluice, expected })
+  return compare(context, { type: 'PUBLIC_DATASET', label: 'a public dataset', raw, sluice, expected })
 }
 
 async function upload({ pipelineUrl, token }: Installation, path: string): Promise<void> {
@@ -30,11 +30,11 @@ async function upload({ pipelineUrl, token }: Installation, path: string): Promi
   form.set('name', 'Wide rows')
   form.set('file', await openAsBlob(path), 'wide.csv')
   const datasets = `${pipelineUrl}/api/v1/public-datasets`
-  const made = await fetch(datasets, { method: 'POST', headers: await headers(), body: form })
-  if (!made.ok) throw new Error(`The public dataset was not taken: ${made.status} ${await made.text()}`)
+  const created = await fetch(datasets, { method: 'POST', headers: await headers(), body: form })
+  if (!created.ok) throw new Error(`The public dataset was not taken: ${created.status} ${await created.text()}`)
   for (;;) {
-    const answer = await fetch(`${datasets}/${key}`, { headers: await headers() })
-    const { status } = (await answer.json()) as { status?: { lastRunStatus?: string } }
+    const response = await fetch(`${datasets}/${key}`, { headers: await headers() })
+    const { status } = (await response.json()) as { status?: { lastRunStatus?: string } }
     if (status?.lastRunStatus === 'OK') return
     if (status?.lastRunStatus === 'FAILED') throw new Error('The public dataset was not loaded.')
     await pause(500)

@@ -22,11 +22,11 @@ const recordedResponses = new Map<string, StandInResponse>()
 const exchanges: Exchange[] = []
 const keyOf = ({ method, path, query, body }: StandInRequest) => `${method} ${path}?${query.toString()} ${body}`
 
-server.onResponse = (request, answer) => {
+server.onResponse = (request, response) => {
   const key = keyOf(request)
   const isRepeatable = request.method === 'GET' || isPageRequest(request)
-  if (!isRepeatable || (answer.status ?? 200) >= 400 || recordedResponses.has(key)) return
-  recordedResponses.set(key, serializeBody(answer))
+  if (!isRepeatable || (response.status ?? 200) >= 400 || recordedResponses.has(key)) return
+  recordedResponses.set(key, serializeBody(response))
   exchanges.push(exchangeOf(request))
 }
 
@@ -38,9 +38,14 @@ function serializeBody({ headers, body = '', ...rest }: StandInResponse): StandI
 const hopByHopHeaders = new Set(['connection', 'content-length', 'host', 'transfer-encoding'])
 
 function exchangeOf({ method, path, query, headers, body }: StandInRequest): Exchange {
-  const own = Object.entries(headers).filter(([header]) => !hopByHopHeaders.has(header))
+  const endToEndHeaders = Object.entries(headers).filter(([header]) => !hopByHopHeaders.has(header))
   const url = `${server.url}${path}${query.size > 0 ? `?${query.toString()}` : ''}`
-  return { method, url, headers: Object.fromEntries(own) as Record<string, string>, ...(body !== '' && { body }) }
+  return {
+    method,
+    url,
+    headers: Object.fromEntries(endToEndHeaders) as Record<string, string>,
+    ...(body !== '' && { body }),
+  }
 }
 
 process.on('message', (message) => {

@@ -1,11 +1,13 @@
 import { expect, it } from '@jest/globals'
-import { countsOf } from './code-metrics.ts'
+import { measureCounts } from './code-metrics.ts'
 import { folderGraph, importGraph, nodesInCycles } from './import-graph.ts'
-import { risen } from './ratchet.ts'
+import { findExceededLimits } from './metric-limits.ts'
 
-const figure = (name: string, ...texts: string[]) =>
-  countsOf(new Map(texts.map((text, index) => [`apps/a/src/file-${index}.ts`, text]))).find((one) => one.name === name)!
-    .now
+/** Returns the value of one count for these source texts. */
+const measureCount = (name: string, ...texts: string[]) =>
+  measureCounts(new Map(texts.map((text, index) => [`apps/a/src/file-${index}.ts`, text]))).find(
+    (one) => one.name === name,
+  )!.now
 
 it.each([
   ['demand*', 'demandRole(user)\nundemanding()', 1],
@@ -20,7 +22,7 @@ it.each([
   ['words short of 2.3 per declared name (hundredths)', 'const one = 1\nconst twoWords = 2', 80],
   ['files over 500 lines', '\n'.repeat(501), 1],
 ])('counts %s', (name, text, count) => {
-  expect(figure(name, text)).toBe(count)
+  expect(measureCount(name, text)).toBe(count)
 })
 
 it('finds import cycles between files and folders, with type imports and dynamic imports', () => {
@@ -44,5 +46,5 @@ it('reports only the counts that are above their recorded value', () => {
     { name: 'words', now: 7, target: 5 },
     { name: 'new count', now: 3, target: 0 },
   ]
-  expect(risen(counts, { lines: 10, words: 8 })).toEqual(['lines: 11; at most 10 are allowed'])
+  expect(findExceededLimits(counts, { lines: 10, words: 8 })).toEqual(['lines: 11; at most 10 are allowed'])
 })

@@ -1,27 +1,27 @@
 import { dirname } from 'node:path'
-import { folderGraph, importGraph, importsOf, nodesInCycles, type Graph } from './import-graph.ts'
+import { folderGraph, importGraph, parseImports, nodesInCycles, type Graph } from './import-graph.ts'
 
-/** A figure about the product's TypeScript; less is better. */
+/** A count over the TypeScript of the product. Lower is better. */
 export interface Count {
   name: string
   now: number
   target: number
 }
 
-const folderFiles = 15
-const shortFile = 25
-const smallFile = 60
-const longFile = 500
-const sharedName = 4
-/** Words of an ordinary declared name, in hundredths. */
-const nameWords = 230
+const maxFolderFiles = 15
+const shortFileLines = 25
+const smallFileLines = 60
+const longFileLines = 500
+const sharedNameFiles = 4
+/** The number of words that a declared name should have on average, in hundredths. */
+const targetNameWords = 230
 
 const declaration =
   /^(?:export )?(?:default )?(?:declare )?(?:abstract )?(?:async )?(function\*?|const|let|class|interface|type|enum) (\w+)/gm
 const isType = /interface|type|class|enum/
 
-/** Words that readers had to read twice, and how often they may stand in the product. */
-const words: readonly [name: string, pattern: RegExp, target: number][] = [
+/** Words that are hard to understand, with the target for the number of their uses. */
+const hardWords: readonly [name: string, pattern: RegExp, target: number][] = [
   ['demand*', /\bdemand[A-Z]\w*/g, 0],
   ['asked, asking', /\b(?:[Aa]sked|[Aa]sking)\b/g, 0],
   ['told, tell', /\b(?:told|tells?)\b/g, 0],
@@ -38,8 +38,8 @@ const words: readonly [name: string, pattern: RegExp, target: number][] = [
   ['ours', /\b(?:stillOurs|ours|ourOwn|demandOurs|notOurs)\b/g, 0],
   ['standing', /\b[sS]tanding\w*/g, 0],
   ['settle', /\b[sS]ettl\w+/g, 0],
-  ['comments that open with What, Who, Where, How', opening('What|Who|Where|How'), 50],
-  ['comments that open with Of, By, With, Behind …', opening('Of|By|With|Without|Behind|Beside'), 0],
+  ['comments that open with What, Who, Where, How', commentStartingWith('What|Who|Where|How'), 50],
+  ['comments that open with Of, By, With, Behind …', commentStartingWith('Of|By|With|Without|Behind|Beside'), 0],
   ['neutral tokens in code', /(?:SQL_DATABASE_[A-D]|WAREHOUSE_[A-C]|SOURCE_SYSTEM_[A-I])|sourceSystem[A-I]\b/g, 40],
   [
     'types called Parts, Kind, Found, Place …',
@@ -48,63 +48,73 @@ const words: readonly [name: string, pattern: RegExp, target: number][] = [
   ],
 ]
 
-function opening(first: string): RegExp {
+/** Matches comments whose first word is one of `first`. */
+function commentStartingWith(first: string): RegExp {
   return new RegExp(`(?:/\\*\\*?|^[^\\S\\n]*\\*|//)\\s+(?:${first})\\b`, 'gm')
 }
 
-/** The figures of these sources, by path. */
-export function countsOf(sources: ReadonlyMap<string, string>): Count[] {
+/** Returns all counts of sources, which are keyed by their path. */
+export function measureCounts(sources: ReadonlyMap<string, string>): Count[] {
   const graph = importGraph(sources)
-  return [...sizesOf(sources), ...structureOf(sources, graph), ...namesOf(sources), ...wordsOf(sources)]
+  return [
+    ...measureSizes(sources),
+    ...measureStructure(sources, graph),
+    ...measureNames(sources),
+    ...measureWords(sources),
+  ]
 }
 
-const linesOf = (text: string): number => text.split('\n').length - 1
+const countLines = (text: string): number => text.split('\n').length - 1
 
-function sizesOf(sources: ReadonlyMap<string, string>): Count[] {
-  const lines = [...sources].map(([file, text]) => ({ file, lines: linesOf(text) }))
+function measureSizes(sources: ReadonlyMap<string, string>): Count[] {
+  const lines = [...sources].map(([file, text]) => ({ file, lines: countLines(text) }))
   const total = sum(lines.map((one) => one.lines))
-  const imports = sum([...sources.values()].map((text) => importsOf(text).length))
-  // The types of the database's tables are generated.
-  const long = lines.filter((one) => one.lines > longFile && !one.file.endsWith('/database.ts'))
+  const imports = sum([...sources.values()].map((text) => parseImports(text).length))
+  // database.ts is excluded, because it is generated from the tables.
+  const long = lines.filter((one) => one.lines > longFileLines && !one.file.endsWith('/database.ts'))
   const folders = Map.groupBy(sources.keys(), dirname)
   return [
     { name: 'product lines', now: total, target: 70_000 },
     { name: 'product files', now: lines.length, target: 740 },
-    { name: `files over ${longFile} lines`, now: long.length, target: 0 },
+    { name: `files over ${longFileLines} lines`, now: long.length, target: 0 },
     {
-      name: `files of at most ${shortFile} lines`,
-      now: lines.filter((one) => one.lines <= shortFile).length,
+      name: `files of at most ${shortFileLines} lines`,
+      now: lines.filter((one) => one.lines <= shortFileLines).length,
       target: 110,
     },
-    { name: 'imports per 100 lines', now: rounded((100 * imports) / total), target: 5.5 },
+    { name: 'imports per 100 lines', now: roundToTenth((100 * imports) / total), target: 5.5 },
     {
-      name: `folders with more than ${folderFiles} files`,
-      now: [...folders.values()].filter(({ length }) => length > folderFiles).length,
+      name: `folders with more than ${maxFolderFiles} files`,
+      now: [...folders.values()].filter(({ length }) => length > maxFolderFiles).length,
       target: 6,
     },
   ]
 }
 
-function structureOf(sources: ReadonlyMap<string, string>, graph: Graph): Count[] {
+function measureStructure(sources: ReadonlyMap<string, string>, graph: Graph): Count[] {
   const importers = Map.groupBy(
     [...graph].flatMap(([file, targets]) => [...targets].map((target) => ({ file, target }))),
     ({ target }) => target,
   )
-  const alone = [...importers].flatMap(([target, users]) =>
+  const singleImporters = [...importers].flatMap(([target, users]) =>
     users.length === 1 ? [{ target, user: users[0]!.file }] : [],
   )
-  const steps = alone.filter(
-    ({ target, user }) => linesOf(sources.get(target)!) <= smallFile && dirname(target) === dirname(user),
+  const smallSingleImports = singleImporters.filter(
+    ({ target, user }) => countLines(sources.get(target)!) <= smallFileLines && dirname(target) === dirname(user),
   )
   return [
-    { name: '% of files with exactly one importer', now: share(alone.length, sources.size), target: 33 },
-    { name: `… of at most ${smallFile} lines, importer in the same folder`, now: steps.length, target: 60 },
+    { name: '% of files with exactly one importer', now: percentage(singleImporters.length, sources.size), target: 33 },
+    {
+      name: `… of at most ${smallFileLines} lines, importer in the same folder`,
+      now: smallSingleImports.length,
+      target: 60,
+    },
     { name: 'files in import cycles, types included', now: nodesInCycles(graph).length, target: 0 },
     { name: 'folders in cycles, parent and child aside', now: nodesInCycles(folderGraph(graph)).length, target: 0 },
   ]
 }
 
-function namesOf(sources: ReadonlyMap<string, string>): Count[] {
+function measureNames(sources: ReadonlyMap<string, string>): Count[] {
   const declared = [...sources].flatMap(([file, text]) =>
     [...text.matchAll(declaration)].map(([, kind, name]) => ({ file, kind: kind!, name: name! })),
   )
@@ -113,32 +123,32 @@ function namesOf(sources: ReadonlyMap<string, string>): Count[] {
     name,
     files: new Set(uses.map(({ file }) => file)).size,
   }))
-  const average = sum(files.map((one) => one.files * wordsIn(one.name))) / sum(files.map((one) => one.files))
+  const average = sum(files.map((one) => one.files * countWords(one.name))) / sum(files.map((one) => one.files))
   return [
     {
       name: '% of types with a name of one word',
-      now: share(types.filter(({ name }) => wordsIn(name) === 1).length, types.length),
+      now: percentage(types.filter(({ name }) => countWords(name) === 1).length, types.length),
       target: 25,
     },
     {
       name: 'names declared in four or more files',
-      now: files.filter((one) => one.files >= sharedName).length,
+      now: files.filter((one) => one.files >= sharedNameFiles).length,
       target: 45,
     },
     {
-      name: `words short of ${nameWords / 100} per declared name (hundredths)`,
-      now: Math.max(0, Math.round(nameWords - 100 * average)),
+      name: `words short of ${targetNameWords / 100} per declared name (hundredths)`,
+      now: Math.max(0, Math.round(targetNameWords - 100 * average)),
       target: 0,
     },
   ]
 }
 
-function wordsOf(sources: ReadonlyMap<string, string>): Count[] {
+function measureWords(sources: ReadonlyMap<string, string>): Count[] {
   const all = [...sources.values()].join('\n')
-  return words.map(([name, pattern, target]) => ({ name, now: all.match(pattern)?.length ?? 0, target }))
+  return hardWords.map(([name, pattern, target]) => ({ name, now: all.match(pattern)?.length ?? 0, target }))
 }
 
-const wordsIn = (name: string): number => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g)?.length ?? 0
+const countWords = (name: string): number => name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g)?.length ?? 0
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
-const rounded = (number: number): number => Math.round(number * 10) / 10
-const share = (part: number, whole: number): number => rounded((100 * part) / Math.max(1, whole))
+const roundToTenth = (number: number): number => Math.round(number * 10) / 10
+const percentage = (part: number, whole: number): number => roundToTenth((100 * part) / Math.max(1, whole))

@@ -3,30 +3,30 @@ import { dirname, join, normalize } from 'node:path'
 import { root } from '../../paths.ts'
 import { workspaces } from '../../workspaces.ts'
 
-/** For each node, the nodes that it depends on. */
+/** Maps each node to the nodes that it depends on. */
 export type Graph = Map<string, Set<string>>
 
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\s[^'"`;]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]|new URL\(\s*['"](\.[^'"]+\.tsx?)['"]/g
 
-/** What a file imports: statically, dynamically, as a type or as a file to start. */
-export const importsOf = (text: string): string[] =>
+/** Returns the specifiers of all imports of a file: static, dynamic, of types, and of files that it starts. */
+export const parseImports = (text: string): string[] =>
   [...text.matchAll(importPattern)].map((match) => match.slice(1).find((group) => group !== undefined)!)
 
-/** Which of the files import which others of them. */
-export function importGraph(sources: ReadonlyMap<string, string>, entries = packageEntries()): Graph {
+/** Maps each source to the sources that it imports. */
+export function importGraph(sources: ReadonlyMap<string, string>, entries = readPackageEntries()): Graph {
   const resolve = (file: string, specifier: string): string | undefined =>
     specifier.startsWith('.') ? normalize(join(dirname(file), specifier)) : entries.get(specifier)
   return new Map(
     [...sources].map(([file, text]) => {
-      const targets = importsOf(text).flatMap((specifier) => resolve(file, specifier) ?? [])
+      const targets = parseImports(text).flatMap((specifier) => resolve(file, specifier) ?? [])
       return [file, new Set(targets.filter((target) => target !== file && sources.has(target)))]
     }),
   )
 }
 
-/** The files behind the names under which our packages are imported, such as `@sluice/http-server/health`. */
-function packageEntries(): Map<string, string> {
+/** Maps the import names of workspace packages, such as `@sluice/http-server/health`, to files. */
+function readPackageEntries(): Map<string, string> {
   return new Map(
     workspaces().flatMap(({ name, folder }) => {
       const { exports = {} } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
@@ -36,28 +36,30 @@ function packageEntries(): Map<string, string> {
   )
 }
 
-/** Which folders import from which others. A folder and one above or below it are left out: a parent may use its parts. */
+/** Maps each folder to the folders that it imports from, without its own ancestors and descendants. */
 export function folderGraph(graph: Graph): Graph {
   const folders: Graph = new Map()
-  const within = (one: string, other: string) => `${one}/`.startsWith(`${other}/`)
+  const isInside = (one: string, other: string) => `${one}/`.startsWith(`${other}/`)
   for (const [file, targets] of graph) {
     const folder = dirname(file)
-    const others = [...targets].map(dirname).filter((other) => !within(other, folder) && !within(folder, other))
-    folders.set(folder, new Set([...(folders.get(folder) ?? []), ...others]))
+    const targetFolders = [...targets]
+      .map(dirname)
+      .filter((other) => !isInside(other, folder) && !isInside(folder, other))
+    folders.set(folder, new Set([...(folders.get(folder) ?? []), ...targetFolders]))
   }
   return folders
 }
 
-/** The nodes that can be reached from themselves. */
+/** Returns the nodes that are part of a cycle. */
 export function nodesInCycles(graph: Graph): string[] {
   return [...graph.keys()].filter((start) => {
-    const seen = new Set<string>()
-    const open = [...graph.get(start)!]
-    for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    const visited = new Set<string>()
+    const pending = [...graph.get(start)!]
+    for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
       if (node === start) return true
-      if (seen.has(node)) continue
-      seen.add(node)
-      open.push(...(graph.get(node) ?? []))
+      if (visited.has(node)) continue
+      visited.add(node)
+      pending.push(...(graph.get(node) ?? []))
     }
     return false
   })

@@ -1,11 +1,13 @@
 import { parseArgs } from 'node:util'
-import { countsOf } from './code-metrics.ts'
-import { productSources } from './product-sources.ts'
-import { readRecorded, tableOf, writeRecorded } from './ratchet.ts'
+import { measureCounts } from './code-metrics.ts'
+import { readProductSources } from './product-sources.ts'
+import { readLimits, formatCounts, lowerLimits } from './metric-limits.ts'
 
-/** `npm run counts [-- --write]`: prints figures about names, words and structure; `--write` records those that fell. */
+/**
+ * `npm run counts [-- --write]` prints the counts of names, words and structure. `--write` lowers the recorded limits.
+ */
 
 const { values } = parseArgs({ options: { write: { type: 'boolean', default: false } } })
-const counts = countsOf(productSources())
-console.log(tableOf(counts))
-if (values.write) writeRecorded(counts, readRecorded())
+const counts = measureCounts(readProductSources())
+console.log(formatCounts(counts))
+if (values.write) lowerLimits(counts, readLimits())

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Run once, when a database container makes its cluster: the role and the database of the application, which is no
-# superuser, and whose database nobody else may enter.
+# Runs once, when a database container creates its cluster. Creates the role of the application, which is not a superuser,
+# and its database, to which no other role can connect.
 #
 #     APPLICATION_ROLE           name of the role and of its database
 #     APPLICATION_ROLE_OPTIONS   further role options, e.g. CREATEDB CREATEROLE
 #     APPLICATION_PASSWORD_FILE  file with the role's password
 #
-# The password reaches SQL through psql's own backticks: it is on no command line, and a failing statement is not logged.
+# psql reads the password with backticks, so it is not on a command line. A failing statement is not logged.
 set -euo pipefail
 
 psql --no-psqlrc --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
@@ -19,5 +19,5 @@ REVOKE CONNECT ON DATABASE :"role" FROM PUBLIC;
 REVOKE CONNECT ON DATABASE postgres, template1 FROM PUBLIC;
 SQL
 
-# The cluster is complete: see start-database.sh.
+# The cluster is complete. See start-database.sh.
 rm -f "$PGDATA.unfinished"

@@ -1,19 +1,19 @@
 #!/bin/bash
-# Starts PostgreSQL by the image's own entrypoint, which takes a cluster for finished as soon as it has a version file.
-# A machine that crashed while the cluster was being made would leave one without the application's role, for ever. So a
-# mark stands beside it from before the first file until after the last init script: what carries it holds no data
-# yet and is made anew. A cluster without the mark is never touched.
+# Starts PostgreSQL with the entrypoint of the image. The entrypoint considers a cluster complete as soon as it has a
+# version file. After a crash during the creation, the role of the application would be missing forever. This script
+# therefore creates a marker file before the cluster, and the last init script deletes it. A cluster with the marker file
+# has no data yet and is created again. A cluster without it is not changed.
 set -euo pipefail
 
-mark="$PGDATA.unfinished"
+marker="$PGDATA.unfinished"
 
-if [ -e "$mark" ]; then
-  echo 'The last start was cut off while it made the cluster: beginning again.'
+if [ -e "$marker" ]; then
+  echo 'The last start was interrupted while it created the cluster: creating it again.'
   rm -rf "$PGDATA"
 elif [ ! -s "$PGDATA/PG_VERSION" ]; then
   mkdir -p "$(dirname "$PGDATA")"
-  touch "$mark"
-  sync "$mark" "$(dirname "$mark")"
+  touch "$marker"
+  sync "$marker" "$(dirname "$marker")"
 fi
 
 # With this setting, readers connect through a published port (docker-compose.readers.yml), and the other roles from this network only.

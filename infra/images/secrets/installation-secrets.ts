@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { databaseUrl, file, type Place } from './secret-files.ts'
+import { databaseUrl, plainFile, type SecretFile } from './secret-files.ts'
 
 /**
  * A secret of an installation: its generator, and the files that contain it. If two runs race, the first file decides.
  */
-export type Secret = { name: string; make: () => string; places: [Place, ...Place[]] }
+export type Secret = { name: string; make: () => string; files: [SecretFile, ...SecretFile[]] }
 
 /**
  * The readers of secrets: a folder each, and the group that may read it. 1000 is `node`, 999 `postgres` in their
@@ -24,17 +24,17 @@ const token = () => randomBytes(32).toString('base64url')
 const keyRing = () => `k1:${randomBytes(32).toString('base64')}`
 
 /** The passwords of a database container: the application's, and the superuser's for `superusers`. */
-const database = (role: string, reader: string, superusers: Place[] = []): Secret[] => [
+const database = (role: string, reader: string, superusers: SecretFile[] = []): Secret[] => [
   {
     name: `${role}-db superuser password`,
     make: token,
-    places: [file(`${role}-db/superuser-password`), ...superusers],
+    files: [plainFile(`${role}-db/superuser-password`), ...superusers],
   },
   {
     name: `${role}-db application password`,
     make: token,
-    places: [
-      file(`${role}-db/application-password`),
+    files: [
+      plainFile(`${role}-db/application-password`),
       databaseUrl(`${reader}/${role}-database-url`, role, `${role}-db`),
     ],
   },
@@ -46,8 +46,12 @@ export const secrets: Secret[] = [
   ...database('warehouse', 'pipeline', [
     databaseUrl('warehouse-setup/warehouse-superuser-url', 'postgres', 'warehouse-db'),
   ]),
-  { name: 'identity key ring', make: keyRing, places: [file('identity/secret-keys')] },
-  { name: 'pipeline key ring', make: keyRing, places: [file('pipeline/secret-keys')] },
-  { name: 'service secret', make: token, places: [file('identity/service-secret'), file('pipeline/service-secret')] },
-  { name: 'console secret', make: token, places: [file('identity/console-secret')] },
+  { name: 'identity key ring', make: keyRing, files: [plainFile('identity/secret-keys')] },
+  { name: 'pipeline key ring', make: keyRing, files: [plainFile('pipeline/secret-keys')] },
+  {
+    name: 'service secret',
+    make: token,
+    files: [plainFile('identity/service-secret'), plainFile('pipeline/service-secret')],
+  },
+  { name: 'console secret', make: token, files: [plainFile('identity/console-secret')] },
 ]

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, unlin
 import { basename, dirname, join } from 'node:path'
 
 /** A file that contains a secret, alone or in a connection string. */
-export type Place = {
+export type SecretFile = {
   /** The path below the folder of all secrets. Its first part is the reader. */
   path: string
   /** Returns the text of the file for a secret. */
@@ -13,18 +13,18 @@ export type Place = {
 }
 
 /** A file that contains only the secret. */
-export const file = (path: string): Place => ({ path, write: (secret) => secret, read: (text) => text })
+export const plainFile = (path: string): SecretFile => ({ path, write: (secret) => secret, read: (text) => text })
 
 /** A connection string with the secret as its password. Database and role have the same name. */
-export const databaseUrl = (path: string, role: string, host: string): Place => ({
+export const databaseUrl = (path: string, role: string, host: string): SecretFile => ({
   path,
   write: (secret) => `postgres://${role}:${encodeURIComponent(secret)}@${host}:5432/${role}`,
   read: (text) => decodeURIComponent(new URL(text).password),
 })
 
 /** Returns the secret in a file; undefined if the file does not exist. Throws if the file contains none. */
-export const readPlace = (root: string, place: Place): string | undefined => {
-  const path = join(root, place.path)
+export const readSecret = (root: string, secretFile: SecretFile): string | undefined => {
+  const path = join(root, secretFile.path)
   let text: string
   try {
     text = readFileSync(path, 'utf8').trim()
@@ -32,8 +32,8 @@ export const readPlace = (root: string, place: Place): string | undefined => {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
-  const secret = text === '' ? '' : place.read(text)
-  if (secret === '') throw new Error(`${place.path} holds no secret: restore it from a backup.`)
+  const secret = text === '' ? '' : secretFile.read(text)
+  if (secret === '') throw new Error(`${secretFile.path} contains no secret: restore it from a backup.`)
   return secret
 }
 
@@ -41,11 +41,11 @@ export const readPlace = (root: string, place: Place): string | undefined => {
  * Writes a secret to its file atomically and durably. Returns false if the file exists. Its owner and the group of its
  * folder can read it.
  */
-export const fillPlace = (root: string, place: Place, secret: string): boolean =>
-  createWhole(join(root, place.path), place.write(secret))
+export const writeSecret = (root: string, secretFile: SecretFile, secret: string): boolean =>
+  createFileAtomically(join(root, secretFile.path), secretFile.write(secret))
 
 /** Creates a file atomically: a crash leaves no partial file, and of two processes one succeeds. */
-export const createWhole = (path: string, text: string): boolean => {
+export const createFileAtomically = (path: string, text: string): boolean => {
   const draft = join(dirname(path), `.${basename(path)}.${randomUUID()}`)
   const descriptor = openSync(draft, 'wx', 0o440)
   try {

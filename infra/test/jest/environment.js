@@ -2,19 +2,19 @@ import { relative } from 'node:path'
 import { ModernFakeTimers } from '@jest/fake-timers'
 import { ModuleMocker } from 'jest-mock'
 
-/** The fake timers and mocks that replace globals of this process; one of each for all of its test files. */
+/** Creates the mocks of all test files of this process. */
 const mocker = new ModuleMocker(globalThis)
 
 /**
- * Jest test environment without a sandbox: tests run in the worker's own global scope. Jest writes its console and its
- * globals into `global`, which nobody reads here (runtime.js hands the globals to the tests).
+ * A Jest environment without a sandbox: tests run in the global scope of the worker. Jest writes its globals to
+ * `global`, which is not used, because runtime.js passes the globals to the tests.
  */
 export default class NativeEnvironment {
   global = {}
   moduleMocker = mocker
 
   constructor({ projectConfig }, { testPath }) {
-    // Named beside the databases that SLUICE_KEEP_DATABASES keeps.
+    // Printed with the names of the databases that SLUICE_KEEP_DATABASES keeps.
     process.env.SLUICE_TEST_FILE = relative(process.cwd(), testPath)
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
   }

@@ -1,6 +1,7 @@
 /**
- * What `import … from '@jest/globals'` gives to test files. Shared modules that import from it are loaded once for many
- * test files, while Jest makes new functions for each file; so each export passes calls on to those of the current file.
+ * The module that test files import as `@jest/globals`. Jest creates new functions for each test file, but shared
+ * modules are loaded once for many test files. Each export therefore forwards calls to the function of the current
+ * file.
  */
 let current
 

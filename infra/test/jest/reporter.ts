@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { root } from '../../paths.ts'
-import type { Results } from '../results.ts'
+import type { TestResults } from '../test-results.ts'
 
 /** The part of Jest's results that is used here. */
 type JestResults = {
@@ -26,7 +26,7 @@ type FileResult = {
   }[]
 }
 
-/** Jest reporter: writes what the closing lines of `npm test` say into a file. */
+/** A Jest reporter that writes the results for the closing lines of `npm test` to a file. */
 export default class ResultsReporter {
   readonly #file: string
   readonly #selectsByName: boolean
@@ -37,14 +37,14 @@ export default class ResultsReporter {
   }
 
   onRunComplete(_contexts: unknown, results: JestResults): void {
-    const summary: Results = {
+    const summary: TestResults = {
       passed: results.numPassedTests,
-      // A file that cannot be loaded has no tests to count, and is a failure all the same.
+      // A file that cannot be loaded counts as one failed test.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
-      failures: results.testResults.flatMap(failuresOf),
+      failures: results.testResults.flatMap(listFailures),
       // With -t, every test of another name counts as skipped.
-      skips: this.#selectsByName ? [] : results.testResults.flatMap(skipsOf),
+      skips: this.#selectsByName ? [] : results.testResults.flatMap(listSkips),
       seconds: results.testResults.map(({ testFilePath, perfStats: { start, end } }) => [
         relative(root, testFilePath),
         (end - start) / 1_000,
@@ -54,19 +54,23 @@ export default class ResultsReporter {
   }
 }
 
-/** By file and name, with what went wrong. */
-function failuresOf({ testFilePath, testExecError, testResults }: FileResult): string[] {
+/** Returns the failures of a test file: file, test name and message. */
+function listFailures({ testFilePath, testExecError, testResults }: FileResult): string[] {
   const file = relative(root, testFilePath)
   if (testExecError) return [`${file}: could not be loaded, or failed outside of its tests`]
   return testResults
     .filter(({ status }) => status === 'failed')
     .map(
-      ({ fullName, failureMessages }) => `${file} › ${fullName.slice(0, 300)}: ${messageOf(failureMessages[0] ?? '')}`,
+      ({ fullName, failureMessages }) =>
+        `${file} › ${fullName.slice(0, 300)}: ${extractMessage(failureMessages[0] ?? '')}`,
     )
 }
 
-/** Skipped tests of one file, by the outermost title that says why, or else by the test's own title. */
-function skipsOf({ testFilePath, testResults }: FileResult): Results['skips'] {
+/**
+ * Returns the skipped tests of a file by reason. The reason is the outermost title that ends with `)`, or else the
+ * title of the test.
+ */
+function listSkips({ testFilePath, testResults }: FileResult): TestResults['skips'] {
   const file = relative(root, testFilePath)
   const counts = new Map<string, number>()
   for (const { status, title, ancestorTitles } of testResults) {
@@ -77,15 +81,15 @@ function skipsOf({ testFilePath, testResults }: FileResult): Results['skips'] {
   return [...counts].map(([reason, tests]) => ({ file, reason, tests }))
 }
 
-const linesShown = 15
+const maxMessageLines = 15
 
-/** An error's message without its stack, as Jest writes it: with what was expected and what was there. */
-function messageOf(failure: string): string {
+/** Returns the message of a failure, with the expected and the actual value, without the stack trace. */
+function extractMessage(failure: string): string {
   const lines = stripVTControlCharacters(failure).split('\n')
   const stack = lines.findIndex((line) => /^\s+at /.test(line))
   const message = lines.slice(0, stack < 0 ? undefined : stack).filter((line) => line.trim() !== '')
   return message
-    .slice(0, linesShown)
+    .slice(0, maxMessageLines)
     .map((line) => line.slice(0, 200))
     .join('\n    ')
 }

@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url'
 import { globalsAddress, setGlobals } from './globals.js'
 
 /**
- * Jest runtime that imports test files with Node itself: modules are loaded once for all test files of a worker, types are
- * stripped by Node, and stack traces show the lines of the sources. Only test files themselves are evaluated for each run.
- * Jest's own runtime evaluates every module again for every test file, which costs more than the tests do.
+ * A Jest runtime that imports test files with Node. Node strips the types, and loads other modules once for all test
+ * files of a worker. The default runtime of Jest evaluates every module again for each test file, which takes longer
+ * than the tests.
  */
 export default class NativeRuntime {
   #environment
@@ -14,7 +14,7 @@ export default class NativeRuntime {
     this.#environment = environment
   }
 
-  /** Jest loads its test framework with this. It keeps the state of one test file, so each file gets a new one. */
+  /** Loads the test framework of Jest. It has the state of one test file, so each file gets a new instance. */
   requireInternalModule(file) {
     for (const path of Object.keys(require.cache)) if (path.includes('/jest-circus/')) delete require.cache[path]
     delete globalThis[Symbol.for('EVENT_HANDLERS')]
@@ -30,20 +30,20 @@ export default class NativeRuntime {
     return true
   }
 
-  /** The query makes the address new, so that Node evaluates the file again when a worker runs it twice. */
+  /** Imports a test file. The query makes the URL unique, so that Node evaluates the file again for each run. */
   async unstable_importModule(file) {
-    evaluated += 1
-    await import(`${pathToFileURL(file).href}?${evaluated}`)
+    evaluationCount += 1
+    await import(`${pathToFileURL(file).href}?${evaluationCount}`)
   }
 
   setGlobalsForRuntime(globals) {
-    setGlobals({ ...globals, jest: jestObject(this.#environment) })
+    setGlobals({ ...globals, jest: createJestObject(this.#environment) })
   }
 
   enterTestCode() {}
   leaveTestCode() {}
 
-  /** Compiled modules are written now: workers and programs that start later load them from there. */
+  /** Writes the compile cache now, so that workers and programs that start later can use it. */
   teardown() {
     flushCompileCache()
   }
@@ -59,7 +59,7 @@ export default class NativeRuntime {
 
 const require = createRequire(import.meta.url)
 const timeout = Symbol.for('TEST_TIMEOUT_SYMBOL')
-let evaluated = 0
+let evaluationCount = 0
 
 registerHooks({
   resolve: (specifier, context, next) =>
@@ -67,15 +67,15 @@ registerHooks({
 })
 
 /**
- * Jest tells a worker to end with the message [2] and kills it half a second later. Sockets that a test file left open
- * would keep the process until then.
+ * The message [2] of Jest requests the end of the worker. Open sockets of tests would keep the process running until
+ * Jest kills it half a second later.
  */
 process.on('message', ([kind]) => {
   if (kind === 2) process.exit()
 })
 
-/** The parts of the `jest` object that make sense without a sandbox: mocks, spies, fake timers and the time limit. */
-function jestObject({ moduleMocker, fakeTimersModern: timers }) {
+/** Returns a `jest` object with mocks, spies, fake timers and the timeout. The other functions need a sandbox. */
+function createJestObject({ moduleMocker, fakeTimersModern: timers }) {
   return {
     fn: moduleMocker.fn.bind(moduleMocker),
     spyOn: moduleMocker.spyOn.bind(moduleMocker),

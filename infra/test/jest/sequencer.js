@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import Sequencer from '@jest/test-sequencer'
 
-/** Seconds by file name, for files that take long. `npm run test:durations` writes it. */
+/** The seconds of long test files by file name. `npm run test:durations` writes the file. */
 const durations = JSON.parse(readFileSync(join(import.meta.dirname, '../durations.json'), 'utf8'))
 
 /**
- * Runs the test files that take longest first, so that no worker is left with a long one at the end. File names are the
- * keys, without folders: a moved file keeps its duration. `--randomize` shuffles the files by the run's seed instead.
+ * Starts the longest test files first, so that no long file runs alone at the end. The keys are file names without
+ * folders, so that a moved file keeps its duration. `--randomize` shuffles the files by the seed of the run instead.
  */
 export default class LongestFirst extends Sequencer {
   constructor(options) {

@@ -1,4 +1,4 @@
 import { serveSwift } from '@sluice/testing/shared-openstack-swift'
 
-/** Before the first test file of the packages. The pipeline's own global setup does the same. */
+/** Jest runs this before the first test file of the packages. The global setup of the pipeline does the same. */
 export default serveSwift

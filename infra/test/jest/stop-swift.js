@@ -1,4 +1,4 @@
 import { stopSwift } from '@sluice/testing/shared-openstack-swift'
 
-/** After the last test file of the packages. */
+/** Jest runs this after the last test file of the packages. */
 export default stopSwift

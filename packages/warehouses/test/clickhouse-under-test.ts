@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
-import { clickhouseMissing as missingIn, libraryIn } from '../../../infra/clickhouse/library.ts'
+import { describeMissingClickhouse, clickhouseLibraryPath } from '../../../infra/clickhouse/clickhouse-library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 
@@ -14,7 +14,7 @@ const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
 export const clickhouseMissing: string | undefined = given ? undefined : ownMissing()
 
 function ownMissing(): string | undefined {
-  if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return missingIn(programs)
+  if (process.env['SLUICE_TEST_CLICKHOUSE'] === '1') return describeMissingClickhouse(programs)
   return 'runs with SLUICE_TEST_CLICKHOUSE=1, or with the URL of a server’s administrator in CLICKHOUSE_TEST_URL'
 }
 
@@ -38,7 +38,7 @@ export async function clickhouseServer(data?: string, port?: number): Promise<Cl
 
 async function ownServer(data?: string, port = 0): Promise<ClickHouseServer> {
   const folder = data ?? (await mkdtemp(join(tmpdir(), 'sluice-clickhouse-')))
-  const server = await startClickHouse({ library: libraryIn(programs), data: folder, port })
+  const server = await startClickHouse({ library: clickhouseLibraryPath(programs), data: folder, port })
   return {
     url: server.url,
     client: () => newClient(server.url),

@@ -3,7 +3,7 @@ import { type NetConnectOpts, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@sluice/testing/free-port'
-import { demolish } from '../../../infra/postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../../../infra/postgres/accessible-folders.ts'
 import { certificateFiles, ensureCertificates } from '../../../infra/postgres/certificates.ts'
 import { startCluster } from '../../../infra/postgres/cluster.ts'
 import { prepareWarehouseServer } from '../src/postgres/server/prepare-server.ts'
@@ -56,7 +56,7 @@ export async function startPublicServer(settings: Record<string, string> = {}): 
     certificateFile,
     async [Symbol.asyncDispose]() {
       await cluster.stop()
-      await demolish(options.folder)
+      await deleteDataFolder(options.folder)
       await rm(folder, { recursive: true, force: true })
     },
   }

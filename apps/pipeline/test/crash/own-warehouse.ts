@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 import { type Cluster, startCluster } from '../../../../infra/postgres/cluster.ts'
-import { demolish } from '../../../../infra/postgres/accessible-folders.ts'
+import { deleteDataFolder } from '../../../../infra/postgres/accessible-folders.ts'
 import { freePort } from '@sluice/testing/free-port'
 import type { Stack } from '../worker/worker-stack.ts'
 import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
@@ -67,7 +67,7 @@ export async function startOwnWarehouse(): Promise<OwnWarehouse> {
     },
     async [Symbol.asyncDispose]() {
       await cluster.stop()
-      await demolish(options.folder)
+      await deleteDataFolder(options.folder)
       await rm(folder, { recursive: true, force: true })
     },
   }
