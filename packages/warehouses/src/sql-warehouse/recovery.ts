@@ -12,7 +12,7 @@ import {
   lockLedger,
   findPublication,
   setMetadata,
-} from './ledger.ts'
+} from './publication-ledger.ts'
 import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { isBusy, type PublishedTable, WarehouseProblem } from '../warehouse.ts'

@@ -7,7 +7,7 @@ import {
   type TablePlace,
   type WarehouseTable,
 } from '../catalog.ts'
-import { readMetadata } from './ledger.ts'
+import { readMetadata } from './publication-ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'

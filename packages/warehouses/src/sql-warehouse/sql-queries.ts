@@ -44,7 +44,7 @@ import {
   withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
-import { deleteMetadata } from './ledger.ts'
+import { deleteMetadata } from './publication-ledger.ts'
 
 /** The maximum number of rows in one batch from the server. */
 const batchRows = 2_000

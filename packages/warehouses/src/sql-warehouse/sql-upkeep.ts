@@ -1,5 +1,5 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
-import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './ledger.ts'
+import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './publication-ledger.ts'
 import { withPublishLock } from './recovery.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'

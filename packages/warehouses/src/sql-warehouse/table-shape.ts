@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { type RelationMetadata, readMetadata, setMetadata } from './ledger.ts'
+import { type RelationMetadata, readMetadata, setMetadata } from './publication-ledger.ts'
 import { plainSql } from './sql-statement.ts'
 
 export interface ShapeColumn extends CatalogColumn {

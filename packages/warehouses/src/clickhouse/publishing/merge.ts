@@ -6,7 +6,7 @@ import {
   replacedColumns,
   stagedParents,
   wasKeyedBy,
-} from '../../ready-to-publish.ts'
+} from '../../staged-load-checks.ts'
 import { duplicateKeyInTable } from '../../duplicate-key.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'

@@ -17,7 +17,7 @@ import {
   nothingToRestoreProblem,
   type PreviousPublication,
 } from './replaced-tables.ts'
-import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
+import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../publication-ledger.ts'
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'

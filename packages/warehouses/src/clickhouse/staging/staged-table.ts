@@ -22,7 +22,7 @@ import {
   runDatabase,
   quotePlace,
 } from '../names.ts'
-import { findLedgerEntry } from '../ledger.ts'
+import { findLedgerEntry } from '../publication-ledger.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import type { MeasuredLoad } from '../../shape/load-shape.ts'
 import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-load.ts'

@@ -6,14 +6,14 @@ import {
   replacedColumns,
   stagedParents,
   wasKeyedBy,
-} from '../../ready-to-publish.ts'
+} from '../../staged-load-checks.ts'
 import { duplicateKeyInTable, type DuplicateValues } from '../../duplicate-key.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
-import type { RelationMetadata } from '../ledger.ts'
+import type { RelationMetadata } from '../publication-ledger.ts'
 import { tableMetadata, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */

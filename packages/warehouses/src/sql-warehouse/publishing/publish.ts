@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { assertReadyToPublish, findParentLoad } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad } from '../../staged-load-checks.ts'
 import type { TablePlace } from '../../catalog.ts'
 import {
   isBusy,
@@ -21,7 +21,7 @@ import {
 } from '../views/dependent-views.ts'
 import { findDuplicates } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../ledger.ts'
+import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../publication-ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
   type PlannedPublication,

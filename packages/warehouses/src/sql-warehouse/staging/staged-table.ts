@@ -11,7 +11,7 @@ import {
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { deleteMetadata, setMetadata } from '../ledger.ts'
+import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
 import { plainSql } from '../sql-statement.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'

@@ -1,6 +1,6 @@
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMetadata, type ViewMetadata, deleteMetadata, readMetadata, setMetadata } from '../ledger.ts'
+import { type RelationMetadata, type ViewMetadata, deleteMetadata, readMetadata, setMetadata } from '../publication-ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'

@@ -10,7 +10,7 @@ import {
   hasUncheckedViews,
 } from './dependent-views.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
-import { type RelationMetadata, type ViewMetadata, deleteMetadata, lockLedger, setMetadata } from '../ledger.ts'
+import { type RelationMetadata, type ViewMetadata, deleteMetadata, lockLedger, setMetadata } from '../publication-ledger.ts'
 import {
   countRows,
   createFillableTable,
