@@ -1,6 +1,12 @@
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMetadata, type ViewMetadata, deleteMetadata, readMetadata, setMetadata } from '../publication-ledger.ts'
+import {
+  type RelationMetadata,
+  type ViewMetadata,
+  deleteMetadata,
+  readMetadata,
+  setMetadata,
+} from '../publication-ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
@@ -28,7 +34,7 @@ export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
  * Returns the plain (not materialised) views that read one of the places, directly or through other views. A view comes
  * after the views that it reads.
  */
-export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
+export function findDependentViews(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const dependents: ManagedView[] = []
   const visit = (place: TablePlace) => {
     for (const view of views) {
@@ -45,7 +51,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
-/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `viewsAbove`. */
+/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `findDependentViews`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -57,7 +63,7 @@ export async function dropViews(
   }
 }
 
-/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `viewsAbove`. */
+/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `findDependentViews`. */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,
