@@ -23,7 +23,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
     open: (options) => openSession(connections, options),
     provision: () => provisionRedshift(access),
     copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
-    sweep: (alive) => sweepStagingBucket(access, alive),
+    sweep: (listLiveRuns) => sweepStagingBucket(access, listLiveRuns),
     explain: explainRedshiftError,
     explainQuery,
     page(place, columns, { limit, offset, order }) {

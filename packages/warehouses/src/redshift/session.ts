@@ -232,13 +232,15 @@ function rowBytes(row: readonly (string | null)[]): number {
 }
 
 function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
+  // The protocol adds 4 to a type's modifier. A type without a modifier has -1.
   const type = formatSqlType(dataTypeID, dataTypeModifier - 4)
   return { name, type, ...redshiftTypes.describe(type) }
 }
 
 /**
  * Returns a result column's type as a type for a table column. Text of unspecified length gets the maximum length.
- * `modifier` is negative for a type without one.
+ * `modifier` is the length of a text. For a decimal, it has the precision in its upper 16 bits and the scale in its
+ * lower ones. It is negative for a type without one.
  */
 function formatSqlType(oid: number, modifier: number): string {
   if (oid === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & scaleMask})` : anyDecimal

@@ -80,9 +80,12 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
 }
 
 /**
- * Rewrites the table names of a user's query to those of the server. With `literals`, the values become part of the
- * SQL, for a query that is stored or that another user runs. `substitutes` replaces tables by others. If the server
- * resolves unqualified names itself and neither option is set, only removes a semicolon at the end.
+ * Prepares a user's query for the server and finds the tables that it reads. The text changes as follows:
+ *
+ * - A semicolon at the end is removed.
+ * - Table names are rewritten to those of the server, unless the server resolves unqualified names itself.
+ * - With `substitutes`, table names are rewritten in any case, and these tables are replaced by others.
+ * - With `literals`, the values become part of the SQL, for a query that is stored or that another user runs.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -103,7 +106,7 @@ export async function prepareQuery(
   const resolvedQuery = resolveNames(sentText, {
     schemas,
     relations,
-    qualifiesAllTables: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
+    qualifiesAllTables: rewritesNames,
     ...(language && { language }),
     address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && { parameter: formatParameter }),
@@ -152,17 +155,18 @@ export async function readRows(
   const rows: RowCell[][] = []
   let skippedRows = 0
   let bytes = 0
+  // One row more than the limit shows whether the query has further rows.
   const batchLimits = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
   for await (const rowBatch of session.read(text, values, batchLimits)) {
     columns = resultColumns(rowBatch.columns)
-    const bytesPerRow = rowBatch.bytes / Math.max(1, rowBatch.rows.length)
     for (const row of rowBatch.rows) {
       if (skippedRows < offset) {
         skippedRows += 1
         continue
       }
       if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
-      bytes += rowBatch.rows.length === 1 ? bytesPerRow : approximateBytes(row)
+      // The batch's size is the size of a row only if the batch has one row.
+      bytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateBytes(row)
       if (bytes > limits.bytes) {
         if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -341,6 +345,7 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
           )
         return session.plan(text)
       })
+      // The first line of a plan has the estimate for the whole result, such as `rows=120`.
       const [, estimate] = /\brows=(\d+)/.exec(plan) ?? []
       return {
         text: plan,
@@ -390,20 +395,20 @@ async function* queryPages(
       const { text: preparedText } = await prepareQuery(dialect, userQuery, { literals: true })
       return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
-    const names = columns.map((_column, index) => `c${index + 1}`)
+    const columnNames = columns.map((_column, index) => `c${index + 1}`)
     // The table may not preserve the query's order, so it also stores each row's position.
     const numberedText = dialect.numberRows?.(text, columns)
-    const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+    const tableColumns = columns.map(({ type }, index) => ({ name: columnNames[index]!, type, nullable: true }))
     if (numberedText !== undefined)
-      resultColumns.push({ name: positionColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+      tableColumns.push({ name: positionColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
     createdTable = resultTable
     createdId = await withSession(dialect, service, (session) =>
-      createFillableTable(dialect, session, resultTable, resultColumns, {
+      createFillableTable(dialect, session, resultTable, tableColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
-    const storedNames = resultColumns.map(({ name }) => name)
+    const storedNames = tableColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
         for (const statement of dialect.changes.insert(resultTable, storedNames, numberedText ?? text))
@@ -412,7 +417,7 @@ async function* queryPages(
     )
     const { quoted, place: quotedPlace } = dialect.names
     const orderClause = numberedText === undefined ? '' : ` order by ${quoted(positionColumn)}`
-    const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
+    const selectAll = `select ${columnNames.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
     yield* readPages(dialect, { text: selectAll, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
@@ -462,9 +467,9 @@ async function* readPages(
   let rowsLeft = rows
   let rowsToSkip = offset
   let page: RowCell[][] = []
-  const currentPage = (hasMore: boolean): QueryRows => ({
+  const createPage = (pageContent: RowCell[][], hasMore: boolean): QueryRows => ({
     columns: resultColumnList,
-    rows: page,
+    rows: pageContent,
     truncated: false,
     more: hasMore,
   })
@@ -478,8 +483,9 @@ async function* readPages(
         continue
       }
       if (rowsLeft <= 0) break
+      // A complete page is yielded only when another row follows, so that `more` is correct.
       if (page.length === pageSize) {
-        yield currentPage(true)
+        yield createPage(page, true)
         page = []
         bufferedBytes = 0
       }
@@ -487,8 +493,9 @@ async function* readPages(
       bufferedBytes += bytesPerRow
       rowsLeft -= 1
     }
-    if (bufferedBytes > maxPageBytes && page.length < pageSize) throw pageTooLarge(pageSize, maxPageBytes)
+    const isPageComplete = page.length >= pageSize
+    if (bufferedBytes > maxPageBytes && !isPageComplete) throw pageTooLarge(pageSize, maxPageBytes)
     if (rowsLeft <= 0) break
   }
-  if (page.length > 0) yield currentPage(false)
+  if (page.length > 0) yield createPage(page, false)
 }

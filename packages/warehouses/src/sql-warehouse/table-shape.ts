@@ -102,7 +102,7 @@ export async function shapeOf(
   const knownMetadata = metadataById ?? (await readMetadata(dialect, session, relation.id))
   const metadata = knownMetadata.get(relation.id)
   const keys = new Set(metadata?.keys)
-  const history = createColumnHistory(metadata?.feed)
+  const findColumnHistory = createColumnHistory(metadata?.feed)
   return {
     ...relation,
     metadata,
@@ -111,7 +111,7 @@ export async function shapeOf(
       label: metadata?.labels?.[column.name] ?? column.name,
       dataType: metadata?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
-      ...history(column.name),
+      ...findColumnHistory(column.name),
     })),
   }
 }

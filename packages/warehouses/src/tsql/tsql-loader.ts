@@ -98,6 +98,7 @@ async function runBulkLoad(
   // The driver adds the brackets, but does not escape brackets inside the name.
   for (const [index, column] of columns.entries())
     load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
+  // The driver ends silently after a lost connection. The code is the driver's code of connection errors.
   connection.on('end', () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
   const stop = () => connection.close()
   signal.addEventListener('abort', stop, { once: true })
@@ -178,8 +179,9 @@ const noBytes = Buffer.alloc(0)
 
 /**
  * Returns a column in the driver's form for a bulk load. If the driver encoded the values, it would encode them one by
- * one and lose digits. So each row that the driver receives is a chunk of many encoded rows. It is the value of the
- * first column, and the other columns write nothing.
+ * one and lose digits. So each "row" that the driver receives is a chunk of many rows that are already encoded. The
+ * driver calls `generateParameterData` of each column for each row: the first column writes the chunk, and the others
+ * write nothing.
  */
 function bulkColumn(column: NewColumn, index: number): DataType {
   return {

@@ -78,8 +78,8 @@ export async function recreateViews(
 
 /**
  * Checks that views compile with replaced tables: creates each under a hidden name, reading the substitutes of its
- * tables, and drops it again. `views` must have dependencies first. Throws the server's error if a view does not
- * compile. Returns the ids of the compiled views.
+ * tables, and drops it again. In `views`, a view must come after the views that it reads. Returns the ids of the
+ * views. Throws the server's error if a view does not compile.
  */
 export async function assertViewsCompile(
   dialect: SqlDialect,
@@ -98,8 +98,10 @@ export async function assertViewsCompile(
           { substitutes },
         )
         const hiddenView = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        // Added before the view is created, because even a failed request may have created it.
         createdViews.push(hiddenView)
         for (const statement of dialect.changes.createView(hiddenView, text)) await session.execute(statement)
+        // Later views that read this view then read its hidden copy.
         substitutes.set(placeKey(view), hiddenView)
       }
     } finally {

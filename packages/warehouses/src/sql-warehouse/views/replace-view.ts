@@ -265,8 +265,9 @@ const dropStep = ({ schema, name, id, kind }: ViewReplacement['replaced'][number
 })
 
 /**
- * Checks that the views that read the replaced view compile with the new one, which has a hidden name at this point.
- * Returns the ids of the views that compile. Throws VIEWS_DEPEND, with nothing changed, if one does not.
+ * Checks that the views that read the replaced view compile with the new one. A plain view does not exist yet, so this
+ * creates it under a hidden name and drops it again. Returns the ids of the views that compile. Throws VIEWS_DEPEND,
+ * with nothing changed, if one does not.
  */
 async function assertDependentViewsCompile(
   dialect: SqlDialect,
@@ -275,17 +276,17 @@ async function assertDependentViewsCompile(
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
   const dependentViews = findDependentViews(views, [place])
-  const trial = { schema: place.schema, name: hiddenName('view', randomUUID()) }
   if (dependentViews.length === 0) return new Set()
   try {
     if ('metadata' in newView)
       return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), newView]]))
+    const trialView = { schema: place.schema, name: hiddenName('view', randomUUID()) }
     return await withSession(dialect, { role: 'service' }, async (session) => {
       try {
-        for (const statement of dialect.changes.createView(trial, newView.query)) await session.execute(statement)
-        return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), trial]]))
+        for (const statement of dialect.changes.createView(trialView, newView.query)) await session.execute(statement)
+        return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), trialView]]))
       } finally {
-        await session.execute(dialect.changes.dropView(trial)).catch(() => {})
+        await session.execute(dialect.changes.dropView(trialView)).catch(() => {})
       }
     })
   } catch (error) {
