@@ -31,10 +31,10 @@ export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlac
     async ensureSchema(schema) {
       checkName(dialect, 'schema', schema)
       await withServiceSession(`"${schema}"`, async (session) => {
+        // With transactional DDL, a schema is created together with its grants. Without it, a crash can leave a schema
+        // without grants, so the statements also run for an existing schema.
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
-        // Creates the schema and its grants atomically, if the server can. Otherwise a crash could leave a schema
-        // without grants, and later calls check an existing schema only if its grants may be missing.
         await inTransactionIfSupported(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })

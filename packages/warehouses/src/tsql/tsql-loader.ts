@@ -30,6 +30,7 @@ export async function bulkLoad(
   }))
   // The driver replaces an error of the rows by its own, so the original error is stored here.
   let rowsError: unknown
+  // Aborted when this function ends, so that it does not read further rows.
   const ended = new AbortController()
   const stopSignal = AbortSignal.any([signal, ended.signal])
   async function* rows() {

@@ -45,8 +45,9 @@ export async function findPrevious(
   for (const row of rows) {
     const replaced = hiddenTables.find(({ uuid }) => uuid === row.base)
     const isReplacedTableGone = row.base !== '' && !replaced
+    if (isReplacedTableGone) return undefined
     const isChangedSince = (await findPublishedLoad(row)) !== row.load
-    if (isReplacedTableGone || isChangedSince) return undefined
+    if (isChangedSince) return undefined
     tables.push({ ...row, replaced })
   }
   const replacesTables = tables.some(({ replaced }) => replaced !== undefined)

@@ -25,8 +25,8 @@ export interface PlannedPublication {
 }
 
 /**
- * Plans the publication of a load. For a merge, also writes the merged table. Returns `earlierPlan`, the plan of an
- * earlier try, if the published table has not been replaced since.
+ * Plans the publication of a load. If `merging` is set and the table exists, also writes the merged table. Returns
+ * `earlierPlan`, the plan of an earlier try, if the published table has not been replaced since.
  */
 export async function planPublication(
   dialect: SqlDialect,
@@ -81,6 +81,7 @@ export async function planPublishedState(
   const currentShape = await readShape(dialect, tables, { schema, name: table })
   if (currentShape?.id !== plannedShape?.id) throw concurrentlyChanged(load.qualifiedName)
   const newTable = tableToPublish(planned)
+  // The staging table keeps its metadata when it is published, with the changes below.
   const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
   const isNewTableGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
   if (!metadata || isNewTableGone)
