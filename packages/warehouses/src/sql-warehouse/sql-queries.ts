@@ -28,7 +28,7 @@ import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } f
 import { parseJsonCell } from '../rows/json-cell.ts'
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
+import type { NewColumn, SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
@@ -395,12 +395,7 @@ async function* queryPages(
       const { text: preparedText } = await prepareQuery(dialect, userQuery, { literals: true })
       return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
-    const columnNames = columns.map((_column, index) => `c${index + 1}`)
-    // The table may not preserve the query's order, so it also stores each row's position.
-    const numberedText = dialect.numberRows?.(text, columns)
-    const tableColumns = columns.map(({ type }, index) => ({ name: columnNames[index]!, type, nullable: true }))
-    if (numberedText !== undefined)
-      tableColumns.push({ name: positionColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+    const { fillQuery, tableColumns, readQuery } = planResultTable(dialect, resultTable, { text, columns })
     createdTable = resultTable
     createdId = await withSession(dialect, service, (session) =>
       createFillableTable(dialect, session, resultTable, tableColumns, {
@@ -411,19 +406,40 @@ async function* queryPages(
     const storedNames = tableColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
-        for (const statement of dialect.changes.insert(resultTable, storedNames, numberedText ?? text))
+        for (const statement of dialect.changes.insert(resultTable, storedNames, fillQuery))
           await session.execute(statement)
       }),
     )
-    const { quoted, place: quotedPlace } = dialect.names
-    const orderClause = numberedText === undefined ? '' : ` order by ${quoted(positionColumn)}`
-    const selectAll = `select ${columnNames.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
-    yield* readPages(dialect, { text: selectAll, columns, limits }, signal)
+    yield* readPages(dialect, { text: readQuery, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, userQuery, seconds)
   } finally {
     if (createdTable) await dropPagesTable(dialect, createdTable, createdId).catch(() => {})
+  }
+}
+
+/**
+ * Plans the table that stores the result of a query in the columns `c1`, `c2`, …. If the table would not preserve the
+ * query's order, it also stores each row's position. Returns the query that fills the table, the table's columns, and
+ * the query that reads the result in its order.
+ */
+function planResultTable(
+  dialect: SqlDialect,
+  place: TablePlace,
+  { text, columns }: { text: string; columns: readonly ReadColumn[] },
+): { fillQuery: string; tableColumns: NewColumn[]; readQuery: string } {
+  const { names, types } = dialect
+  const valueColumns = columns.map(({ type }, index) => ({ name: `c${index + 1}`, type, nullable: true }))
+  const columnList = valueColumns.map(({ name }) => names.quoted(name)).join(', ')
+  const readQuery = `select ${columnList} from ${names.place(place)}`
+  const numberedText = dialect.numberRows?.(text, columns)
+  if (numberedText === undefined) return { fillQuery: text, tableColumns: valueColumns, readQuery }
+  const position = { name: positionColumn, type: types.sqlType({ dataType: 'BIGINT' }), nullable: true }
+  return {
+    fillQuery: numberedText,
+    tableColumns: [...valueColumns, position],
+    readQuery: `${readQuery} order by ${names.quoted(positionColumn)}`,
   }
 }
 

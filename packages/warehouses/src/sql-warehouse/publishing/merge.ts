@@ -140,26 +140,7 @@ export async function writeMergedTable(
   signal: AbortSignal,
 ): Promise<MergedTable> {
   assertKeysInTable(load, currentShape)
-  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
-  const keys = new Set(load.keys)
-  const columns = load.columns.map(
-    (column): StagingColumn => ({
-      ...column,
-      primaryKey: keys.has(column.name),
-      nullable: !keys.has(column.name),
-    }),
-  )
-  const { run, attempt, schema, table } = load.target
-  const metadata: RelationMetadata = {
-    kind: 'STAGING',
-    run,
-    attempt,
-    target: [schema, table],
-    ...tableMetadata(dialect.types, columns),
-  }
-  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
-    createFillableTable(dialect, session, place, columns, metadata),
-  )
+  const { id, place, columns } = await createMergedTable(dialect, load, currentShape, signal)
   const mergeInput = {
     staging: load.stagingTable,
     columns,
@@ -185,6 +166,33 @@ export async function writeMergedTable(
     if (duplicates) throw duplicateKeyInTable(load, duplicates)
   }
   return { ...place, id, rows }
+}
+
+/** Creates the empty table for the merged rows under a hidden name. The load's key is its primary key. */
+async function createMergedTable(
+  dialect: SqlDialect,
+  load: SqlStagedTable,
+  currentShape: TableShape,
+  signal: AbortSignal,
+): Promise<{ id: string; place: TablePlace; columns: StagingColumn[] }> {
+  const { run, attempt, schema, table } = load.target
+  const place = { schema, name: hiddenName('merged', load.staging, currentShape.id) }
+  const keys = new Set(load.keys)
+  const columns = load.columns.map((column): StagingColumn => {
+    const isKey = keys.has(column.name)
+    return { ...column, primaryKey: isKey, nullable: !isKey }
+  })
+  const metadata: RelationMetadata = {
+    kind: 'STAGING',
+    run,
+    attempt,
+    target: [schema, table],
+    ...tableMetadata(dialect.types, columns),
+  }
+  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
+    createFillableTable(dialect, session, place, columns, metadata),
+  )
+  return { id, place, columns }
 }
 
 /** Finds values of the columns that several rows of `table` share. Returns undefined if none exist. */
