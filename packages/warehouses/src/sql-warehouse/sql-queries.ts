@@ -25,7 +25,7 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { parseJsonCell } from '../rows/json-cell.ts'
+import { approximateJsonBytes, parseJsonColumns } from '../rows/json-cell.ts'
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { NewColumn, SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
@@ -166,7 +166,7 @@ export async function readRows(
       }
       if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
       // The batch's size is the size of a row only if the batch has one row.
-      bytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateBytes(row)
+      bytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateJsonBytes(row)
       if (bytes > limits.bytes) {
         if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -175,20 +175,6 @@ export async function readRows(
     }
   }
   return { columns, rows, truncated: false, more: false }
-}
-
-/** Returns the approximate size of the row as JSON, in bytes. */
-function approximateBytes(row: readonly RowCell[]): number {
-  const bracketBytes = 2
-  const quotesAndCommaBytes = 3
-  const numberBytes = 8
-  let bytes = bracketBytes
-  for (const cell of row) {
-    if (typeof cell === 'string') bytes += cell.length + quotesAndCommaBytes
-    else if (typeof cell === 'object' && cell) bytes += JSON.stringify(cell).length
-    else bytes += numberBytes
-  }
-  return bytes
 }
 
 /** Returns the result columns with unique names. Their labels keep the original, perhaps repeated names. */
@@ -308,13 +294,6 @@ async function readTableSource(
     columns: shape.columns.map((column) => describeColumn(dialect, column)),
   }
 }
-
-/** Parses the values of JSON columns that the server stores as text. */
-const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
-  row.map((cell, index) => {
-    const isJsonText = columns[index]!.dataType === 'JSONB' && typeof cell === 'string'
-    return isJsonText ? parseJsonCell(cell) : cell
-  })
 
 /** See `QueryRunner.findAmbiguousTable`. */
 async function ambiguousTable(
