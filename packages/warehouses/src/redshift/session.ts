@@ -166,6 +166,7 @@ const varcharOid = 1043
 /** The modifier of `numeric` contains the precision in its upper 16 bits and the scale in its lowest 11 bits. */
 const scaleMask = 0x7ff
 
+/** node-postgres parses each cell with the function that `getTypeParser` returns. This one leaves the text as it is. */
 const asText = { getTypeParser: () => (text: string) => text }
 
 /**
