@@ -108,8 +108,8 @@ export async function publishRun(
     for (const load of loads) load.decided = true
     await waitForDecision(access, publicationId, () => concurrentlyChanged(firstLoad.target))
     await applyDecision(access, publicationId).catch((error: unknown) => {
-      // A `WarehouseProblem` says that the publication was abandoned, so the staging tables may be dropped. After any
-      // other error, another process may still complete the publication.
+      // After a `WarehouseProblem`, the publication counts as abandoned, so the staging tables may be dropped. After any
+      // other error, another process may still complete it.
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
     })
