@@ -95,15 +95,20 @@ export async function findDuplicateKeyProblem(
   const duplicate = await find(keys)
   if (!duplicate) return undefined
   const { precedence = [] } = target
-  // Rows of the load with another precedence than the last ones have been deleted.
-  const last = precedence.length > 0 && !isTransformed ? await find([...keys, ...precedence]) : undefined
-  const { values, rows } = last ?? duplicate
+  // `StagedTable.write` keeps only the rows with the greatest precedence of each key. So rows that share a key share
+  // these values too, unless a transformation has changed them.
+  const sharesPrecedence = precedence.length > 0 && !isTransformed
+  const duplicateWithPrecedence = sharesPrecedence ? await find([...keys, ...precedence]) : undefined
+  const { values, rows } = duplicateWithPrecedence ?? duplicate
+  const precedenceValues = values.slice(keys.length)
   return new DuplicateKeyProblem(
     qualifiedName,
     { keys, values: values.slice(0, keys.length), rows },
     {
       isTransformed,
-      ...(last && { precedence: new Map(precedence.map((name, index) => [name, values[keys.length + index]!])) }),
+      ...(duplicateWithPrecedence && {
+        precedence: new Map(precedence.map((name, index) => [name, precedenceValues[index]!])),
+      }),
       ...(cause !== undefined && { cause }),
     },
   )

@@ -12,6 +12,8 @@ import {
 import {
   keepsRows,
   LoadProblem,
+  type LoadTarget,
+  type ParentRecords,
   type StagedTable,
   type PublishedTable,
   type PlanOptions,
@@ -132,66 +134,11 @@ async function withStaging(
  * the stack drops the tables.
  */
 async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
-  const { rowStreams, warehouse, target, run, attempt, signal } = job
-  const loads = new Map<string, StagedTable>()
-  const profiles = new Map<string, MeasuredStream>()
-  const cursors: Record<string, unknown> = {}
-  let rows = 0
-  let isWholeSource = false
-  const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
-  for await (const rowStream of rowStreams) {
-    signal.throwIfAborted()
-    const table = rowStream.table || target.table
-    if (loads.has(table))
-      throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
-    const parentRecords = parentRecordsOf(rowStream, table, job)
-    const { sparse = false, unread, deletedColumn, listsTables } = rowStream
-    const precedence = job.mergeKey && table === target.table ? rowStream.precedence : undefined
-    const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(job.mode) }
-    const rejectedBefore = job.rejected().count
-    if (!listsTables) job.onTable?.start(table)
-    const setKey = (columns: readonly Column[]) => withKey(columns, table, job)
-    const { load, writtenRows, profile } = await stageRowStream(
-      rowStream,
-      { signal, isProfiled, setKey },
-      staging,
-      (columns, number) =>
-        warehouse.loader.stage(
-          {
-            schema: target.schema,
-            table,
-            columns,
-            run,
-            attempt,
-            staging: number,
-            shape,
-            ...(job.onPlan && { dry: true }),
-            ...(parentRecords && { parentRecords }),
-            ...(deletedColumn !== undefined && { deletedColumn }),
-            ...(listsTables && { listsTables }),
-            ...(precedence && { precedence }),
-            otherReplacedTables: [...loads.keys()],
-          },
-          signal,
-        ),
-    )
-    loads.set(table, load)
-    if (writtenRows.superseded) job.onSuperseded?.(writtenRows.superseded)
-    // The profile has measured superseded rows too, so it does not describe the staged rows.
-    if (profile && !writtenRows.superseded)
-      profiles.set(table, { ...rowStream, ...(parentRecords && { parentRecords }), profile })
-    if (!listsTables) {
-      rows += writtenRows.rows
-      job.onTable?.finish(writtenRows.rows)
-    }
-    assertFewRejected(writtenRows.rows, rejectedBefore, job)
-    if (rowStream.cursor) cursors[table] = rowStream.cursor()
-    if (rowStream.whole?.()) isWholeSource = true
-  }
+  const { warehouse, signal, gate, onPlan, transformation = [] } = job
+  const { loads, profiles, cursors, rows, isWholeSource } = await stageAllStreams(job, staging)
   assertFewRejected(rows, 0, job)
   if (loads.size === 0) return []
   job.onRowsStaged?.(rows)
-  const { transformation = [], gate, onPlan } = job
   const mode = isWholeSource ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.onReplace?.()
   const stagedTables = [...loads.values()]
@@ -213,6 +160,79 @@ async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Pro
   await job.onStaged?.(stagedLoad)
   await failpoint('rows-staged')
   return publishStaged(stagedLoad, job)
+}
+
+/** The staged row streams of a run. The keys of the maps and of `cursors` are table names. */
+interface StagedStreams {
+  loads: Map<string, StagedTable>
+  profiles: Map<string, MeasuredStream>
+  cursors: Record<string, unknown>
+  /** The rows of all tables, without the table that lists the other tables. */
+  rows: number
+  /** True if a row stream is the whole source, so that its rows replace all rows. */
+  isWholeSource: boolean
+}
+
+/** Stages one row stream after the other. Throws if a table has two row streams or too many of its rows are rejected. */
+async function stageAllStreams(job: LoadJob, staging: AsyncDisposableStack): Promise<StagedStreams> {
+  const staged: StagedStreams = { loads: new Map(), profiles: new Map(), cursors: {}, rows: 0, isWholeSource: false }
+  const { loads, profiles, cursors } = staged
+  const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
+  for await (const rowStream of job.rowStreams) {
+    job.signal.throwIfAborted()
+    const table = rowStream.table || job.target.table
+    if (loads.has(table))
+      throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
+    const { listsTables } = rowStream
+    const parentRecords = parentRecordsOf(rowStream, table, job)
+    const target = createLoadTarget(job, rowStream, table, parentRecords, [...loads.keys()])
+    const rejectedBefore = job.rejected().count
+    if (!listsTables) job.onTable?.start(table)
+    const setKey = (columns: readonly Column[]) => withKey(columns, table, job)
+    const { load, writtenRows, profile } = await stageRowStream(
+      rowStream,
+      { signal: job.signal, isProfiled, setKey },
+      staging,
+      (columns, number) => job.warehouse.loader.stage({ ...target, columns, staging: number }, job.signal),
+    )
+    loads.set(table, load)
+    if (writtenRows.superseded) job.onSuperseded?.(writtenRows.superseded)
+    // The profile has measured superseded rows too, so it does not describe the staged rows.
+    if (profile && !writtenRows.superseded)
+      profiles.set(table, { ...rowStream, ...(parentRecords && { parentRecords }), profile })
+    if (!listsTables) {
+      staged.rows += writtenRows.rows
+      job.onTable?.finish(writtenRows.rows)
+    }
+    assertFewRejected(writtenRows.rows, rejectedBefore, job)
+    if (rowStream.cursor) cursors[table] = rowStream.cursor()
+    if (rowStream.whole?.()) staged.isWholeSource = true
+  }
+  return staged
+}
+
+/** Returns the target of a row stream's load. The columns and the number of the staging table are known only later. */
+function createLoadTarget(
+  { target, run, attempt, mode, mergeKey, shape, onPlan }: LoadJob,
+  { sparse = false, unread, deletedColumn, listsTables, precedence }: RowStream,
+  table: string,
+  parentRecords: ParentRecords | undefined,
+  otherReplacedTables: readonly string[],
+): Omit<LoadTarget, 'columns' | 'staging'> {
+  const usesPrecedence = precedence && mergeKey && table === target.table
+  return {
+    schema: target.schema,
+    table,
+    run,
+    attempt,
+    shape: { ...shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(mode) },
+    ...(onPlan && { dry: true }),
+    ...(parentRecords && { parentRecords }),
+    ...(deletedColumn !== undefined && { deletedColumn }),
+    ...(listsTables && { listsTables }),
+    ...(usesPrecedence && { precedence }),
+    otherReplacedTables,
+  }
 }
 
 /**

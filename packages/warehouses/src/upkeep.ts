@@ -4,9 +4,9 @@ export interface WarehouseMaintenance {
   countConnections(): number
   /**
    * Drops the staging tables of runs that are not alive, and returns their number. Lists the tables before it calls
-   * `alive`, so that it cannot drop the table of a run that starts in between.
+   * `listLiveRuns`, so that it cannot drop the table of a run that starts in between.
    */
-  sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
+  sweepStaging(listLiveRuns: () => Promise<ReadonlySet<string>>): Promise<number>
   /**
    * Deletes entries older than `keepDays` days from the ledger (Sluice's table of loads), except entries of runs that
    * loaded rows of an existing table. Returns the number of deleted runs.

@@ -9,9 +9,12 @@ interface WriteRequest {
 }
 
 /**
- * Returns the columns of a row stream with the key by which its rows are written. APPEND uses no key. In the pipeline's
- * target table, `mergeKey` replaces the source's key if it is set. Otherwise the columns keep the source's key. Throws
- * `LoadProblem` KEY_COLUMN_MISSING.
+ * Returns the columns of the row stream for `table`, with the key by which its rows are written:
+ *
+ * - APPEND: no key.
+ * - The pipeline's target table, if `mergeKey` is set: the columns of `mergeKey`. Throws `LoadProblem`
+ *   KEY_COLUMN_MISSING if one of them is missing.
+ * - Otherwise: the source's key.
  */
 export function withKey(columns: readonly Column[], table: string, { mode, mergeKey, target }: WriteRequest): Column[] {
   if (mode === 'APPEND') return columns.map((column) => ({ ...column, primaryKey: false }))
@@ -43,15 +46,20 @@ export function describeMissingKey(columns: readonly Pick<Column, 'label'>[], ke
 }
 
 /**
- * Returns the parent records of a row stream, with table names of the warehouse, or undefined if its rows are no child
- * rows. Appended rows have no parent records, because they replace no rows. With `RowStream.replaceByColumn`, they
- * replace the rows with the same value in this column: the table is then its own parent table.
+ * Returns the parent records of the row stream for `table`:
+ *
+ * - REPLACE or MERGE: those of the stream, if its rows are child rows. An empty name of the parent table stands for the
+ *   pipeline's target table.
+ * - APPEND with `replaceByColumn`: the rows replace the rows with the same value in this column, so the table is its
+ *   own parent table.
+ * - APPEND otherwise: undefined, because the rows replace no rows.
  */
 export function parentRecordsOf(
   { parentRecords, replaceByColumn }: Pick<RowStream, 'parentRecords' | 'replaceByColumn'>,
   table: string,
   { mode, target }: WriteRequest,
 ): ParentRecords | undefined {
-  if (mode !== 'APPEND') return parentRecords && { ...parentRecords, table: parentRecords.table || target.table }
-  return replaceByColumn === undefined ? undefined : { table, keys: [replaceByColumn], column: replaceByColumn }
+  if (mode === 'APPEND')
+    return replaceByColumn === undefined ? undefined : { table, keys: [replaceByColumn], column: replaceByColumn }
+  return parentRecords && { ...parentRecords, table: parentRecords.table || target.table }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { writeEntry } from '../src/sql-warehouse/ledger.ts'
+import { writeEntry } from '../src/sql-warehouse/publication-ledger.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
 import type { ViewDefinition } from '../src/view-store.ts'
 import { columns, loadAll, never, numbered } from './row-fixtures.ts'

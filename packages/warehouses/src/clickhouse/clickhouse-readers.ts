@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  assertReaderLogin,
   keyOfReader,
   newReaderPassword,
   readerLimits,
@@ -24,7 +25,7 @@ export function clickHouseReaders(url: string): ReaderServer {
   return {
     define: (client, reader, password) => withTranslatedErrors(() => defineReader(service, client, reader, password)),
     async drop(login) {
-      keyOfReader(login)
+      assertReaderLogin(login)
       await withTranslatedErrors(async () => {
         await executeStatement(service, `drop user if exists ${quoteIdentifier(login)}`)
         await endQueries(service, login)
@@ -46,15 +47,12 @@ async function defineReader(
 ): Promise<void> {
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const user = quoteIdentifier(login)
-  // The statement contains a hash, so that no server log contains the password. The password has 256 random bits and
-  // needs no salt.
-  const passwordClause = (secret: string) =>
-    `identified with sha256_hash by '${createHash('sha256').update(secret).digest('hex')}'`
+  // A new user always needs a password. Without a requested one, the user gets a random password.
   await executeStatement(
     service,
-    `create user if not exists ${user} ${passwordClause(password ?? newReaderPassword())}`,
+    `create user if not exists ${user} ${buildPasswordClause(password ?? newReaderPassword())}`,
   )
-  const passwordChange = password === undefined ? '' : ` ${passwordClause(password)}`
+  const passwordChange = password === undefined ? '' : ` ${buildPasswordClause(password)}`
   await executeStatement(
     service,
     `alter user ${user}${passwordChange} host ${active ? 'any' : 'none'} settings ${readerSettings}`,
@@ -68,6 +66,15 @@ async function defineReader(
     await executeStatement(service, `revoke select, show on ${quoteIdentifier(database)}.* from ${user}`)
   const mustEndQueries = revokedDatabases.size > 0 || !active || password !== undefined
   if (mustEndQueries) await endQueries(service, login)
+}
+
+/**
+ * Returns the SQL that sets a password. It contains a hash, so that no server log contains the password. The password
+ * has 256 random bits and needs no salt.
+ */
+function buildPasswordClause(password: string): string {
+  const hash = createHash('sha256').update(password).digest('hex')
+  return `identified with sha256_hash by '${hash}'`
 }
 
 /**
@@ -91,6 +98,7 @@ async function readGrantedDatabases(service: ServerAccess, login: string): Promi
   return new Set(rows.map(({ database }) => database))
 }
 
+/** Cancels the running queries of a reader. Does not wait for them to end. */
 const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
   executeStatement(service, `kill query where user = ${formatLiteral(login)} async`)
 

@@ -49,13 +49,13 @@ export function clickhouseAccess(
   }
   parsedUrl.username = ''
   parsedUrl.password = ''
-  const presentAccess = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
+  const createAccess = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
   const derivePassword = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,
-    service: presentAccess(service.user, service.password),
-    load: presentAccess(`c_${key}_load`, derivePassword(loadPassword)),
-    read: presentAccess(`c_${key}_read`, derivePassword(readPassword)),
+    service: createAccess(service.user, service.password),
+    load: createAccess(`c_${key}_load`, derivePassword(loadPassword)),
+    read: createAccess(`c_${key}_read`, derivePassword(readPassword)),
   }
 }
 

@@ -3,7 +3,7 @@ import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropExpired, keepReplaced } from './publishing/replaced-tables.ts'
-import { ledgerTable } from './ledger.ts'
+import { ledgerTable } from './publication-ledger.ts'
 import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { finishDecisionDeletions } from './publishing/recovery.ts'
 import { parseTableMetadata } from './table-shape.ts'
@@ -87,19 +87,22 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
     { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
   )
   const publishedLoads = tables.flatMap(({ comment }) => parseTableMetadata(comment)?.load ?? [])
-  const isOfTable = `state = 'PUBLISHED' and has({published:Array(String)}, load)`
-  const condition = `at < now64(6) - interval {days:UInt32} day and run not in (
-    select run from ${ledgerTable(access)} where ${isOfTable} and (base = '' or base != JSONExtractString(entry, 'staged')))
-    and run not in (select argMax(run, at) from ${ledgerTable(access)} where ${isOfTable} group by load)`
+  const ledger = ledgerTable(access)
+  // If a run left its table unchanged, `base` is the published table itself (`staged`).
+  const runsThatLoadedTables = `select run from ${ledger}
+    where state = 'PUBLISHED' and has({published:Array(String)}, load)
+      and (base = '' or base != JSONExtractString(entry, 'staged'))`
+  const lastRunsOfTables = `select argMax(run, at) from ${ledger}
+    where state = 'PUBLISHED' and has({published:Array(String)}, load) group by load`
+  const isExpired = `at < now64(6) - interval {days:UInt32} day
+    and run not in (${runsThatLoadedTables}) and run not in (${lastRunsOfTables})`
   const parameters = { days: String(keepDays), published: publishedLoads }
   const [countRow] = await rowsOf<{ runs: number }>(
     service,
-    `select uniqExact(run) as runs from ${ledgerTable(access)} where ${condition}`,
-    {
-      parameters,
-    },
+    `select uniqExact(run) as runs from ${ledger} where ${isExpired}`,
+    { parameters },
   )
   if (countRow!.runs > 0)
-    await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${condition}`, { parameters })
+    await executeStatement(service, `alter table ${ledger} delete where ${isExpired}`, { parameters })
   return countRow!.runs
 }

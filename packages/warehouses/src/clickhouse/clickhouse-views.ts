@@ -111,7 +111,10 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
     )
 }
 
-/** Returns the names of the views with this id: none, one or, during a rename, the old and the new name. */
+/**
+ * Returns the names of the views with this id: none, one or, during a rename, the old and the new name. The query only
+ * searches the comments for the id, so its rows are checked again.
+ */
 async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

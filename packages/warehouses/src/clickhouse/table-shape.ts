@@ -3,7 +3,7 @@ import { parseProfileReference } from '../load-target.ts'
 import { createColumnHistory } from '../shape/previous-source-columns.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
-import { findLedgerEntry } from './ledger.ts'
+import { findLedgerEntry } from './publication-ledger.ts'
 import { databaseOf, formatLiteral, quoteIdentifier, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'
 import type { DataType } from '@sluice/contracts'
@@ -89,10 +89,9 @@ export async function readShape(
   name: string,
 ): Promise<ClickHouseShape | undefined> {
   const parameters = { database, name }
-  const where = 'database = {database:String}'
   const [table] = await rowsOf<TableRow>(
     access,
-    `select ${tableColumns} from system.tables where ${where} and name = {name:String}`,
+    `select ${tableColumns} from system.tables where database = {database:String} and name = {name:String}`,
     { parameters },
   )
   if (!table) return undefined
@@ -100,7 +99,7 @@ export async function readShape(
     access,
     `select name, type, comment, is_in_primary_key as key, default_kind as kind, default_expression as value
      from system.columns
-     where ${where} and table = {name:String} order by position`,
+     where database = {database:String} and table = {name:String} order by position`,
     { parameters },
   )
   const metadata = parseTableMetadata(table.comment)
@@ -168,10 +167,10 @@ export async function describeTable(
 ): Promise<WarehouseTable> {
   const entry = await findLedgerEntry(access, shape.metadata?.load)
   const profile = parseProfileReference(entry?.profile)
-  const history = createColumnHistory(entry?.feed)
+  const findColumnHistory = createColumnHistory(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
-    ...history(column.name),
+    ...findColumnHistory(column.name),
   }))
   return {
     schema,

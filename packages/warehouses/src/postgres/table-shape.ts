@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { type LastPublication, selectLastPublication } from './publishing/ledger.ts'
+import { type LastPublication, selectLastPublication } from './publishing/publication-ledger.ts'
 import type { SqlType } from './types.ts'
 
 export interface ShapeColumn {

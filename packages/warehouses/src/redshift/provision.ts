@@ -18,6 +18,7 @@ export async function provisionRedshift(access: ClientAccess): Promise<void> {
   const { quoted } = redshiftNames
   await withConnection(access, access.adminDatabase, async (run) => {
     for (const { user, password } of [logins.load, logins.read]) {
+      // `run` ignores the error for an existing user, who then gets the current password.
       await run(`create user ${quoted(user)} password ${stringLiteral(password)}`)
       await run(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
     }

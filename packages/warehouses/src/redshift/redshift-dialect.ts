@@ -23,7 +23,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
     open: (options) => openSession(connections, options),
     provision: () => provisionRedshift(access),
     copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
-    sweep: (alive) => sweepStagingBucket(access, alive),
+    sweep: (listLiveRuns) => sweepStagingBucket(access, listLiveRuns),
     explain: explainRedshiftError,
     explainQuery,
     page(place, columns, { limit, offset, order }) {
@@ -34,28 +34,33 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
   }
 }
 
-/** Returns the catalogue queries. An organisation's schemas are those that its users may use. */
+/**
+ * Returns the catalogue queries. An organisation's schemas are those that its users may use. In the queries, `n` is a
+ * row of `pg_namespace`, which is a schema.
+ */
 function catalogueOf({ logins }: ClientAccess): DialectCatalog {
-  const ownSchemas = sqlFragment(
+  /** The condition that the schema `n` belongs to the organisation. */
+  const isOwnSchema = sqlFragment(
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
        and has_schema_privilege(${stringLiteral(logins.load.user)}, n.nspname, 'usage')`,
   )
-  const andInSchemas = (schemas: readonly string[]) =>
+  /** Returns the further condition that the schema `n` is one of these. */
+  const andIsOneOf = (schemas: readonly string[]) =>
     sqlFragment(` and n.nspname in (${sqlList(schemas.map(stringLiteral)).text})`)
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(
-        sql`select n.nspname::varchar as name from pg_catalog.pg_namespace n where ${ownSchemas}`,
+        sql`select n.nspname::varchar as name from pg_catalog.pg_namespace n where ${isOwnSchema}`,
       )
       return rows.map(({ name }) => name)
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const schemaCondition = schemas ? andInSchemas(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? andIsOneOf(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: string; kind: string }>(
         sql`select n.nspname::varchar as schema, c.relname::varchar as name, c.oid::bigint as id, c.relkind as kind
           from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and ${ownSchemas}${schemaCondition}`,
+          where c.relkind in ('r', 'v') and ${isOwnSchema}${schemaCondition}`,
       )
       return rows.map(({ kind, ...place }): CatalogRelation => ({ ...place, kind: kind === 'v' ? 'VIEW' : 'TABLE' }))
     },
@@ -75,7 +80,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
             format_type(a.atttypid, a.atttypmod)::varchar as type
           from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
           join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${ownSchemas}${andInSchemas(schemas)} and ${hasPrefix}`,
+          where c.relkind in ('r', 'v') and a.attnum > 0 and not a.attisdropped and ${isOwnSchema}${andIsOneOf(schemas)} and ${hasPrefix}`,
       )
     },
     async readers(session, { id }) {

@@ -166,6 +166,7 @@ const varcharOid = 1043
 /** The modifier of `numeric` contains the precision in its upper 16 bits and the scale in its lowest 11 bits. */
 const scaleMask = 0x7ff
 
+/** node-postgres parses each cell with the function that `getTypeParser` returns. This one leaves the text as it is. */
 const asText = { getTypeParser: () => (text: string) => text }
 
 /**
@@ -232,13 +233,15 @@ function rowBytes(row: readonly (string | null)[]): number {
 }
 
 function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
+  // The protocol adds 4 to a type's modifier. A type without a modifier has -1.
   const type = formatSqlType(dataTypeID, dataTypeModifier - 4)
   return { name, type, ...redshiftTypes.describe(type) }
 }
 
 /**
  * Returns a result column's type as a type for a table column. Text of unspecified length gets the maximum length.
- * `modifier` is negative for a type without one.
+ * `modifier` is the length of a text. For a decimal, it has the precision in its upper 16 bits and the scale in its
+ * lower ones. It is negative for a type without one.
  */
 function formatSqlType(oid: number, modifier: number): string {
   if (oid === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & scaleMask})` : anyDecimal

@@ -32,12 +32,16 @@ export const hasDecimalPoint = (dataType: DataType): boolean => decimalTypes.has
 /** The properties of a column that affect its text. */
 type RowTextColumn = Pick<WarehouseColumn, 'name' | 'dataType'>
 
+/** Excel recognises UTF-8 by this character at the start of a file. */
+const byteOrderMark = '\uFEFF'
+
 /** Returns the text before the first row: the line of column names, or nothing for NDJSON. */
 export function rowTextHeader(columns: readonly RowTextColumn[], format: RowTextFormat): string {
   if (format === 'NDJSON') return ''
-  const excel = format === 'EXCEL_CSV'
-  const names = columns.map(({ name }) => quoteCsvField(excel ? neutraliseFormula(name) : name, excel ? ';' : ','))
-  return `${excel ? '\uFEFF' : ''}${names.join(excel ? ';' : ',')}\r\n`
+  const names = columns.map(({ name }) => name)
+  if (format === 'CSV') return `${names.map((name) => quoteCsvField(name)).join(',')}\r\n`
+  const fields = names.map((name) => quoteCsvField(neutraliseFormula(name), ';'))
+  return `${byteOrderMark}${fields.join(';')}\r\n`
 }
 
 /** Returns a function that formats a row with its line end. Used for warehouses that return values instead of text. */

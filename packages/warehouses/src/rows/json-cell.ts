@@ -1,3 +1,4 @@
+import type { WarehouseColumn } from '../catalog.ts'
 import type { RowCell } from '../query-runner.ts'
 
 /** Matches JSON text that may contain a number which a double rounds or cannot represent. */
@@ -25,3 +26,24 @@ export function parseJsonCell(text: string): RowCell {
 /** Returns the digits of an exact number from `parseJsonCell`, or undefined for any other value. */
 export const exactNumberOf = (value: object): string | undefined =>
   isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
+
+/** Parses the values of JSON columns that the server stores as text. */
+export const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
+  row.map((cell, index) => {
+    const isJsonText = columns[index]!.dataType === 'JSONB' && typeof cell === 'string'
+    return isJsonText ? parseJsonCell(cell) : cell
+  })
+
+/** Returns the approximate size of the row as JSON, in bytes. */
+export function approximateJsonBytes(row: readonly RowCell[]): number {
+  const bracketBytes = 2
+  const quotesAndCommaBytes = 3
+  const numberBytes = 8
+  let bytes = bracketBytes
+  for (const cell of row) {
+    if (typeof cell === 'string') bytes += cell.length + quotesAndCommaBytes
+    else if (typeof cell === 'object' && cell) bytes += JSON.stringify(cell).length
+    else bytes += numberBytes
+  }
+  return bytes
+}

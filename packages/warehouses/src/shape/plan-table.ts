@@ -38,18 +38,16 @@ export function planTable<Column extends TableColumn>(
 ): TablePlan<Column> {
   const stagedByName = new Map(stagedColumns.map((column) => [column.name, column]))
   const recordedColumns = plan.recordedColumns.filter(({ name, vanished }) => !vanished || !stagedByName.has(name))
-  if (!currentColumns) {
-    const changes = plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ')
+  if (!currentColumns)
     return {
       columns: [...stagedColumns],
       missing: [],
       dropped: [],
       retyped: [],
       restaged: [],
-      changes,
+      changes: plan.changes.filter(({ kind }) => kind === 'PART_NOT_READ'),
       recordedColumns,
     }
-  }
   const keptNames = new Set(plan.keptColumns.map(({ name }) => name))
   const unstagedColumns = currentColumns.filter(({ name }) => !stagedByName.has(name))
   const missingColumns = unstagedColumns.filter(({ name }) => merging || keptNames.has(name))
@@ -70,10 +68,6 @@ export function planTable<Column extends TableColumn>(
   const typeChanges = retypedColumns.map((column) =>
     describeTypeChange(rules, currentByName.get(column.name)!, column, plan),
   )
-  const dropChanges = droppedColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
-  const isShapeReplaced =
-    plan.rebuildReason === 'DEFINITION' &&
-    (dropChanges.length > 0 || typeChanges.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
     columns: [...stayingColumns, ...addedColumns],
     missing: missingColumns,
@@ -83,21 +77,35 @@ export function planTable<Column extends TableColumn>(
       const stagedColumn = stagedByName.get(name)
       return stagedColumn !== undefined && stagedColumn.type !== type
     }),
-    changes: [
-      ...(isShapeReplaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
-      ...typeChanges,
-      ...plan.changes,
-      ...dropChanges,
-      ...addedColumns.map(
-        (column): TableChange => ({
-          kind: 'COLUMN_ADDED',
-          column: column.name,
-          to: typeName(rules, column),
-        }),
-      ),
-    ],
+    changes: listTableChanges(rules, plan, { typeChanges, droppedColumns, addedColumns }),
     recordedColumns,
   }
+}
+
+/**
+ * Returns the changes of an existing table. If the settings of the source changed, the first one is SHAPE_REPLACED,
+ * unless no column is dropped and each column can store its earlier values.
+ */
+function listTableChanges(
+  rules: TypeRules,
+  plan: ShapePlan,
+  {
+    typeChanges,
+    droppedColumns,
+    addedColumns,
+  }: { typeChanges: TableChange[]; droppedColumns: readonly TableColumn[]; addedColumns: readonly TableColumn[] },
+): TableChange[] {
+  const losesValues = droppedColumns.length > 0 || typeChanges.some(({ kind }) => kind === 'TYPE_CHANGED')
+  const shapeReplaced: TableChange = { kind: 'SHAPE_REPLACED', column: '', warning: true }
+  return [
+    ...(plan.rebuildReason === 'DEFINITION' && losesValues ? [shapeReplaced] : []),
+    ...typeChanges,
+    ...plan.changes,
+    ...droppedColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name })),
+    ...addedColumns.map(
+      (column): TableChange => ({ kind: 'COLUMN_ADDED', column: column.name, to: typeName(rules, column) }),
+    ),
+  ]
 }
 
 /**

@@ -66,6 +66,9 @@ export function typeName({ storedAs }: { storedAs(type: StoredType): StoredAs },
   const digits = dataType === 'DECIMAL' ? /\((\d+)(?:, ?(\d+))?\)/.exec(type) : null
   const [precision, scale] = [digits?.[1], digits?.[2] ?? '0']
   const size = precision === undefined ? {} : { precision: Number(precision), scale: Number(scale) }
-  if (storedAs({ dataType, ...size }).type !== type) return type
-  return precision === undefined || type === storedAs({ dataType }).type ? dataType : `DECIMAL(${precision},${scale})`
+  const isCreatedByLoads = storedAs({ dataType, ...size }).type === type
+  if (!isCreatedByLoads) return type
+  // The warehouse's type for a decimal of unknown size has digits too, but the API's name of it has none.
+  const isDefaultType = storedAs({ dataType }).type === type
+  return precision === undefined || isDefaultType ? dataType : `DECIMAL(${precision},${scale})`
 }

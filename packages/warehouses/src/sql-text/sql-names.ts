@@ -82,7 +82,8 @@ function* findReferences(sql: string, scope: QueryScope): Generator<TableReferen
   const language = scope.language ?? defaultLanguage
   const tokens = language.tokensOf(sql)
   const withNames = namesInWithClauses(tokens)
-  // Per open parenthesis: true within a list of tables, where a comma precedes another table name.
+  // A stack with one entry for each open parenthesis, and one for the text outside. An entry is true within a list of
+  // tables, where a comma precedes another table name.
   const isTableList = [false]
   let expectsTable = false
   let lastTableKeyword = ''

@@ -12,7 +12,7 @@ import {
   lockLedger,
   findPublication,
   setMetadata,
-} from './ledger.ts'
+} from './publication-ledger.ts'
 import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { isBusy, type PublishedTable, WarehouseProblem } from '../warehouse.ts'
@@ -38,7 +38,9 @@ export async function withPublishLock<Result>(
       const outcome = await withLedgerLock(dialect, sessions, async () => {
         const hasAppliedDecisions = (await applyDecisions(dialect, sessions)) !== undefined
         // Applied decisions must be committed first, so `callback` runs in the transaction of the next iteration.
-        return hasAppliedDecisions ? undefined : { result: await callback(sessions) }
+        if (hasAppliedDecisions) return undefined
+        // The result is wrapped in an object, because it may be undefined itself.
+        return { result: await callback(sessions) }
       })
       if (outcome) return outcome.result
     }
@@ -208,6 +210,7 @@ async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): P
     for (const replacedId of forgotten) await deleteMetadata(dialect, ledger, replacedId)
     for (const { place, id: recordedId, mark: metadata } of marks) {
       const relation = await findRelation(dialect, tables, place)
+      // The metadata of a relation with a recorded id was stored together with the decision.
       if (relation && relation.id !== recordedId) await setMetadata(dialect, ledger, relation.id, metadata)
     }
     if (run && !(await findPublication(dialect, ledger, run.run)))
@@ -241,52 +244,101 @@ async function applySteps(
  */
 async function applyStep(
   dialect: SqlDialect,
-  { ledger, tables }: PublishSessions,
+  sessions: PublishSessions,
   step: DecisionStep,
 ): Promise<TablePlace[] | undefined> {
+  switch (step.kind) {
+    case 'DROP':
+      return applyDropStep(dialect, sessions, step)
+    case 'VIEW':
+      return applyViewStep(dialect, sessions, step)
+    default:
+      return applySwapStep(dialect, sessions, step)
+  }
+}
+
+/** Runs statements that change the table or view `place`. Runs none of them if the publish lock was lost. */
+const runUnderPublishLock = (
+  dialect: SqlDialect,
+  { ledger, tables }: PublishSessions,
+  place: TablePlace,
+  statements: readonly SqlStatement[],
+): Promise<void> =>
+  timeoutAsBusy(dialect, quotePlace(place), async () => {
+    // This query fails if the connection that holds the lock was lost.
+    await ledger.rows(plainSql('select 1 as held'))
+    for (const statement of statements) await tables.execute(statement)
+  })
+
+/** Drops the table or view, unless it is already gone or another relation has its name. */
+async function applyDropStep(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+  { place, id, view: isView }: Extract<DecisionStep, { kind: 'DROP' }>,
+): Promise<TablePlace[]> {
+  const { dropView, dropTable } = dialect.changes
+  const existing = await findRelation(dialect, sessions.tables, place)
+  if (existing?.id === id)
+    await runUnderPublishLock(dialect, sessions, place, [isView ? dropView(place) : dropTable(place)])
+  return []
+}
+
+/**
+ * Creates the view or changes its query. The step is impossible if a table has the view's name, or if the server
+ * rejects the query. With `kept`, the old view stays in these cases, and the other steps are still applied.
+ */
+async function applyViewStep(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+  { place, query, kept }: Extract<DecisionStep, { kind: 'VIEW' }>,
+): Promise<TablePlace[] | undefined> {
   const { changes } = dialect
-  const place = step.kind === 'SWAP' ? { schema: step.schema, name: step.to } : step.place
-  const relations = new Map(
-    (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
-  )
-  const existing = relations.get(place.name)
-  const runStatements = (statements: readonly SqlStatement[]) =>
-    timeoutAsBusy(dialect, quotePlace(place), async () => {
-      // This query fails if the publish lock was lost. Then no table is changed.
-      await ledger.rows(plainSql('select 1 as held'))
-      for (const statement of statements) await tables.execute(statement)
-    })
-  if (step.kind === 'DROP') {
-    if (existing?.id === step.id) await runStatements([step.view ? changes.dropView(place) : changes.dropTable(place)])
+  const resultIfImpossible = kept ? [] : undefined
+  const existing = await findRelation(dialect, sessions.tables, place)
+  if (existing?.kind === 'TABLE') return resultIfImpossible
+  try {
+    // Building the statements can fail too: the decision of an older version may contain a query that this version
+    // rejects.
+    const statements = existing ? changes.changeView!(place, query) : changes.createView(place, query)
+    await runUnderPublishLock(dialect, sessions, place, statements)
     return []
+  } catch (error) {
+    const problem = toWarehouseProblem(dialect, error, quotePlace(place))
+    if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
+    return resultIfImpossible
   }
-  if (step.kind === 'VIEW') {
-    const resultIfRejected = step.kept ? [] : undefined
-    if (existing?.kind === 'TABLE') return resultIfRejected
-    try {
-      // The decision of an older version may contain a query that this version rejects. The other steps are still
-      // applied.
-      await runStatements(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
-      return []
-    } catch (error) {
-      const problem = toWarehouseProblem(dialect, error, quotePlace(place))
-      if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
-      return resultIfRejected
-    }
-  }
-  const from = { schema: step.schema, name: step.from }
-  if (!relations.has(step.from)) {
-    const isDone = existing !== undefined && (step.aside === undefined || relations.has(step.aside))
+}
+
+/**
+ * Renames the replaced table to its hidden name, then the staging table to the published name. A missing staging table
+ * means that the step is already done, or that it is impossible because someone dropped the table.
+ */
+async function applySwapStep(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+  { schema, from, to, aside }: Extract<DecisionStep, { kind: 'SWAP' }>,
+): Promise<TablePlace[] | undefined> {
+  const { grant, rename } = dialect.changes
+  const relations = await dialect.catalogue.relations(sessions.tables, [schema])
+  const existingNames = new Set(relations.map(({ name }) => name))
+  const place = { schema, name: to }
+  const stagingTable = { schema, name: from }
+  const hasPublishedTable = existingNames.has(to)
+  if (!existingNames.has(from)) {
+    const isDone = hasPublishedTable && (aside === undefined || existingNames.has(aside))
     return isDone ? [] : undefined
   }
-  await runStatements(changes.grant(from, 'READ'))
-  if (existing) {
-    if (step.aside === undefined) return undefined
-    if (relations.has(step.aside)) throw placeTaken(place)
-    await runStatements([changes.rename(place, step.aside)])
+  await runUnderPublishLock(dialect, sessions, place, grant(stagingTable, 'READ'))
+  if (!hasPublishedTable) {
+    await runUnderPublishLock(dialect, sessions, place, [rename(stagingTable, to)])
+    return []
   }
-  await runStatements([changes.rename(from, step.to)])
-  return existing ? [{ schema: step.schema, name: step.aside! }] : []
+  // The decision creates a new table, but someone has created another one with its name.
+  if (aside === undefined) return undefined
+  if (existingNames.has(aside)) throw placeTaken(place)
+  await runUnderPublishLock(dialect, sessions, place, [rename(place, aside)])
+  await runUnderPublishLock(dialect, sessions, place, [rename(stagingTable, to)])
+  return [{ schema, name: aside }]
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type TablePlace,
   type WarehouseTable,
 } from '../catalog.ts'
-import { readMetadata } from './ledger.ts'
+import { readMetadata } from './publication-ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
@@ -31,10 +31,10 @@ export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlac
     async ensureSchema(schema) {
       checkName(dialect, 'schema', schema)
       await withServiceSession(`"${schema}"`, async (session) => {
+        // A server with transactional DDL creates a schema together with its grants. On other servers, a crash can leave
+        // a schema without grants, so the statements also run for an existing schema.
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
-        // Creates the schema and its grants atomically, if the server can. Otherwise a crash could leave a schema
-        // without grants, and later calls check an existing schema only if its grants may be missing.
         await inTransactionIfSupported(dialect, session, async () => {
           for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
         })

@@ -243,7 +243,7 @@ export interface SqlDialect {
    * Removes data that the row copies of dead runs left outside the server. Default: does nothing. Lists the data first
    * and the live runs second, so a run that starts in between keeps its data.
    */
-  sweep?(alive: () => Promise<ReadonlySet<string>>): Promise<void>
+  sweep?(listLiveRuns: () => Promise<ReadonlySet<string>>): Promise<void>
   /** Converts an error of the server or driver to a problem. Returns undefined for any other error. */
   explain(error: unknown): ServerProblem | undefined
   explainQuery(error: unknown, seconds: number): QueryProblem | undefined

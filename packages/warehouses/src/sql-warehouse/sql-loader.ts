@@ -1,7 +1,7 @@
 import type { Loader } from '../loader.ts'
 import { cannotUndo } from '../warehouse-kinds.ts'
 import type { StagedTable } from '../warehouse.ts'
-import { findPublication } from './ledger.ts'
+import { findPublication } from './publication-ledger.ts'
 import { previousSourceShape } from './staging/plan-table.ts'
 import { fenceRun, publishRun } from './publishing/publish.ts'
 import type { SqlSessions } from './sql-sessions.ts'

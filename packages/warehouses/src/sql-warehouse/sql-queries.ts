@@ -25,10 +25,10 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
-import { parseJsonCell } from '../rows/json-cell.ts'
+import { approximateJsonBytes, parseJsonColumns } from '../rows/json-cell.ts'
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
+import type { NewColumn, SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
@@ -44,7 +44,7 @@ import {
   withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
-import { deleteMetadata } from './ledger.ts'
+import { deleteMetadata } from './publication-ledger.ts'
 
 /** The maximum number of rows in one batch from the server. */
 const batchRows = 2_000
@@ -80,9 +80,12 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
 }
 
 /**
- * Rewrites the table names of a user's query to those of the server. With `literals`, the values become part of the
- * SQL, for a query that is stored or that another user runs. `substitutes` replaces tables by others. If the server
- * resolves unqualified names itself and neither option is set, only removes a semicolon at the end.
+ * Prepares a user's query for the server and finds the tables that it reads. The text changes as follows:
+ *
+ * - A semicolon at the end is removed.
+ * - Table names are rewritten to those of the server, unless the server resolves unqualified names itself.
+ * - With `substitutes`, table names are rewritten in any case, and these tables are replaced by others.
+ * - With `literals`, the values become part of the SQL, for a query that is stored or that another user runs.
  */
 export async function prepareQuery(
   dialect: SqlDialect,
@@ -103,7 +106,7 @@ export async function prepareQuery(
   const resolvedQuery = resolveNames(sentText, {
     schemas,
     relations,
-    qualifiesAllTables: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
+    qualifiesAllTables: rewritesNames,
     ...(language && { language }),
     address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && { parameter: formatParameter }),
@@ -152,17 +155,18 @@ export async function readRows(
   const rows: RowCell[][] = []
   let skippedRows = 0
   let bytes = 0
+  // One row more than the limit shows whether the query has further rows.
   const batchLimits = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
   for await (const rowBatch of session.read(text, values, batchLimits)) {
     columns = resultColumns(rowBatch.columns)
-    const bytesPerRow = rowBatch.bytes / Math.max(1, rowBatch.rows.length)
     for (const row of rowBatch.rows) {
       if (skippedRows < offset) {
         skippedRows += 1
         continue
       }
       if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
-      bytes += rowBatch.rows.length === 1 ? bytesPerRow : approximateBytes(row)
+      // The batch's size is the size of a row only if the batch has one row.
+      bytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateJsonBytes(row)
       if (bytes > limits.bytes) {
         if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -171,20 +175,6 @@ export async function readRows(
     }
   }
   return { columns, rows, truncated: false, more: false }
-}
-
-/** Returns the approximate size of the row as JSON, in bytes. */
-function approximateBytes(row: readonly RowCell[]): number {
-  const bracketBytes = 2
-  const quotesAndCommaBytes = 3
-  const numberBytes = 8
-  let bytes = bracketBytes
-  for (const cell of row) {
-    if (typeof cell === 'string') bytes += cell.length + quotesAndCommaBytes
-    else if (typeof cell === 'object' && cell) bytes += JSON.stringify(cell).length
-    else bytes += numberBytes
-  }
-  return bytes
 }
 
 /** Returns the result columns with unique names. Their labels keep the original, perhaps repeated names. */
@@ -305,13 +295,6 @@ async function readTableSource(
   }
 }
 
-/** Parses the values of JSON columns that the server stores as text. */
-const parseJsonColumns = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] =>
-  row.map((cell, index) => {
-    const isJsonText = columns[index]!.dataType === 'JSONB' && typeof cell === 'string'
-    return isJsonText ? parseJsonCell(cell) : cell
-  })
-
 /** See `QueryRunner.findAmbiguousTable`. */
 async function ambiguousTable(
   dialect: SqlDialect,
@@ -341,6 +324,7 @@ async function readQueryPlan(dialect: SqlDialect, userQuery: UserQuery, signal: 
           )
         return session.plan(text)
       })
+      // The first line of a plan has the estimate for the whole result, such as `rows=120`.
       const [, estimate] = /\brows=(\d+)/.exec(plan) ?? []
       return {
         text: plan,
@@ -390,35 +374,51 @@ async function* queryPages(
       const { text: preparedText } = await prepareQuery(dialect, userQuery, { literals: true })
       return { text: preparedText, columns: await readColumns(dialect, preparedText, { schemas, signal, seconds }) }
     })
-    const names = columns.map((_column, index) => `c${index + 1}`)
-    // The table may not preserve the query's order, so it also stores each row's position.
-    const numberedText = dialect.numberRows?.(text, columns)
-    const resultColumns = columns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
-    if (numberedText !== undefined)
-      resultColumns.push({ name: positionColumn, type: dialect.types.sqlType({ dataType: 'BIGINT' }), nullable: true })
+    const { fillQuery, tableColumns, readQuery } = planResultTable(dialect, resultTable, { text, columns })
     createdTable = resultTable
     createdId = await withSession(dialect, service, (session) =>
-      createFillableTable(dialect, session, resultTable, resultColumns, {
+      createFillableTable(dialect, session, resultTable, tableColumns, {
         kind: 'PASSING',
         until: Date.now() + (seconds + pageReaderSeconds) * 1_000,
       }),
     )
-    const storedNames = resultColumns.map(({ name }) => name)
+    const storedNames = tableColumns.map(({ name }) => name)
     await retryOnMissingTable(dialect, () =>
       withSession(dialect, { role: 'load', schemas, signal, seconds }, async (session) => {
-        for (const statement of dialect.changes.insert(resultTable, storedNames, numberedText ?? text))
+        for (const statement of dialect.changes.insert(resultTable, storedNames, fillQuery))
           await session.execute(statement)
       }),
     )
-    const { quoted, place: quotedPlace } = dialect.names
-    const orderClause = numberedText === undefined ? '' : ` order by ${quoted(positionColumn)}`
-    const selectAll = `select ${names.map(quoted).join(', ')} from ${quotedPlace(resultTable)}${orderClause}`
-    yield* readPages(dialect, { text: selectAll, columns, limits }, signal)
+    yield* readPages(dialect, { text: readQuery, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, userQuery, seconds)
   } finally {
     if (createdTable) await dropPagesTable(dialect, createdTable, createdId).catch(() => {})
+  }
+}
+
+/**
+ * Plans the table that stores the result of a query in the columns `c1`, `c2`, …. If the table would not preserve the
+ * query's order, it also stores each row's position. Returns the query that fills the table, the table's columns, and
+ * the query that reads the result in its order.
+ */
+function planResultTable(
+  dialect: SqlDialect,
+  place: TablePlace,
+  { text, columns }: { text: string; columns: readonly ReadColumn[] },
+): { fillQuery: string; tableColumns: NewColumn[]; readQuery: string } {
+  const { names, types } = dialect
+  const valueColumns = columns.map(({ type }, index) => ({ name: `c${index + 1}`, type, nullable: true }))
+  const columnList = valueColumns.map(({ name }) => names.quoted(name)).join(', ')
+  const readQuery = `select ${columnList} from ${names.place(place)}`
+  const numberedText = dialect.numberRows?.(text, columns)
+  if (numberedText === undefined) return { fillQuery: text, tableColumns: valueColumns, readQuery }
+  const position = { name: positionColumn, type: types.sqlType({ dataType: 'BIGINT' }), nullable: true }
+  return {
+    fillQuery: numberedText,
+    tableColumns: [...valueColumns, position],
+    readQuery: `${readQuery} order by ${names.quoted(positionColumn)}`,
   }
 }
 
@@ -462,9 +462,9 @@ async function* readPages(
   let rowsLeft = rows
   let rowsToSkip = offset
   let page: RowCell[][] = []
-  const currentPage = (hasMore: boolean): QueryRows => ({
+  const createPage = (pageContent: RowCell[][], hasMore: boolean): QueryRows => ({
     columns: resultColumnList,
-    rows: page,
+    rows: pageContent,
     truncated: false,
     more: hasMore,
   })
@@ -478,8 +478,9 @@ async function* readPages(
         continue
       }
       if (rowsLeft <= 0) break
+      // A complete page is yielded only when another row follows, so that `more` is correct.
       if (page.length === pageSize) {
-        yield currentPage(true)
+        yield createPage(page, true)
         page = []
         bufferedBytes = 0
       }
@@ -487,8 +488,9 @@ async function* readPages(
       bufferedBytes += bytesPerRow
       rowsLeft -= 1
     }
-    if (bufferedBytes > maxPageBytes && page.length < pageSize) throw pageTooLarge(pageSize, maxPageBytes)
+    const isPageComplete = page.length >= pageSize
+    if (bufferedBytes > maxPageBytes && !isPageComplete) throw pageTooLarge(pageSize, maxPageBytes)
     if (rowsLeft <= 0) break
   }
-  if (page.length > 0) yield currentPage(false)
+  if (page.length > 0) yield createPage(page, false)
 }

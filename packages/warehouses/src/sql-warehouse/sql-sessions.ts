@@ -1,5 +1,5 @@
 import type { TablePlace } from '../catalog.ts'
-import { ensureLedger } from './ledger.ts'
+import { ensureLedger } from './publication-ledger.ts'
 import { toWarehouseProblem } from './problems.ts'
 import { recoverPending } from './recovery.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'

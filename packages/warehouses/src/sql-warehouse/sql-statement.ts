@@ -47,5 +47,9 @@ export function sql(
 export const plainSql = (text: string): SqlStatement => ({ texts: [text], values: [] })
 
 /** Returns the statement's SQL with a placeholder of the server for each value. Placeholders are numbered from 1. */
-export const formatStatement = ({ texts }: SqlStatement, placeholder: (number: number) => string): string =>
-  texts.reduce((text, next, index) => `${text}${placeholder(index)}${next}`)
+export function formatStatement({ texts }: SqlStatement, placeholder: (number: number) => string): string {
+  const [firstText = '', ...followingTexts] = texts
+  let statement = firstText
+  for (const [index, text] of followingTexts.entries()) statement += placeholder(index + 1) + text
+  return statement
+}

@@ -1,5 +1,5 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
-import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './ledger.ts'
+import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './publication-ledger.ts'
 import { withPublishLock } from './recovery.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
@@ -7,15 +7,17 @@ import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.
 
 export function sqlUpkeep({ dialect, runOnServer, withServiceSession }: SqlSessions): WarehouseMaintenance {
   /**
-   * Relations without metadata, which another process may be creating, with the time at which a sweep first found each.
+   * For each relation without metadata and each empty schema, the time at which a sweep first found it. Another process
+   * may be creating it.
    */
-  const undecided = new Map<string, number>()
+  const firstFoundByObject = new Map<string, number>()
   return {
     check: () =>
       withServiceSession('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
     // Always 0: sessions open on demand and close after use.
     countConnections: () => 0,
-    sweepStaging: (alive) => runOnServer('the warehouse', () => sweepStaging(dialect, alive, undecided)),
+    sweepStaging: (listLiveRuns) =>
+      runOnServer('the warehouse', () => sweepStaging(dialect, listLiveRuns, firstFoundByObject)),
     pruneLedger: (keepDays) => withServiceSession('the ledger', (session) => pruneRuns(dialect, session, keepDays)),
     dropExpiredTables: async () => 0,
   }
@@ -37,23 +39,23 @@ const dropWaitSeconds = 60
  * run is dropped.
  *
  * A relation without metadata, or an empty schema, may belong to a running process or be a replaced table. So it is
- * only recorded in `undecided`, and a later sweep drops it. Metadata is deleted only if its relation exists nowhere,
+ * only recorded in `firstFoundByObject`, and a later sweep drops it. Metadata is deleted only if its relation exists nowhere,
  * because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
   listLiveRuns: () => Promise<ReadonlySet<string>>,
-  undecided: Map<string, number>,
+  firstFoundByObject: Map<string, number>,
 ): Promise<number> {
   const droppedCount = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
     const relations = await dialect.catalogue.relations(session)
     const metadataById = await readMetadata(dialect, ledger)
     const liveRuns = await listLiveRuns()
-    const undecidedNow = new Map<string, number>()
+    const stillWithoutMetadata = new Map<string, number>()
     /** True if the object has had no metadata for `noMetadataGraceMs`. Records when it was first found. */
     const isLeftover = (objectKey: string) => {
-      const firstFoundAt = undecided.get(objectKey) ?? Date.now()
-      undecidedNow.set(objectKey, firstFoundAt)
+      const firstFoundAt = firstFoundByObject.get(objectKey) ?? Date.now()
+      stillWithoutMetadata.set(objectKey, firstFoundAt)
       return Date.now() - firstFoundAt >= noMetadataGraceMs
     }
     const isExpired = ({ id, name }: CatalogRelation) => {
@@ -66,8 +68,9 @@ async function sweepStaging(
     await dropRelations(dialect, hiddenRelations.filter(isExpired))
     const remainingRelations = await dialect.catalogue.relations(session)
     await dropEmptySchemas(dialect, session, remainingRelations, isLeftover)
-    undecided.clear()
-    for (const [objectKey, firstFoundAt] of undecidedNow) undecided.set(objectKey, firstFoundAt)
+    // Forgets the objects that have metadata now or are gone.
+    firstFoundByObject.clear()
+    for (const [objectKey, firstFoundAt] of stillWithoutMetadata) firstFoundByObject.set(objectKey, firstFoundAt)
     return deleteStaleMetadata(dialect, ledger, remainingRelations, metadataById)
   })
   await dialect.sweep?.(listLiveRuns)
@@ -110,11 +113,11 @@ async function deleteStaleMetadata(
   metadataById: ReadonlyMap<string, RelationMetadata>,
 ): Promise<number> {
   const existingIds = new Set(relations.map(({ id }) => id))
-  let droppedStagingTables = 0
+  let droppedCount = 0
   for (const [id, { kind }] of metadataById) {
     if (existingIds.has(id)) continue
     await deleteMetadata(dialect, session, id)
-    if (kind === 'STAGING') droppedStagingTables += 1
+    if (kind === 'STAGING') droppedCount += 1
   }
-  return droppedStagingTables
+  return droppedCount
 }

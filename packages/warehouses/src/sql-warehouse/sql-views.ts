@@ -11,7 +11,7 @@ import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
-import { readMetadata, type ViewMetadata } from './ledger.ts'
+import { readMetadata, type ViewMetadata } from './publication-ledger.ts'
 import {
   replaceByDecision,
   assertViewCompiles,

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
-import { type RelationMetadata, readMetadata, setMetadata } from './ledger.ts'
+import { type RelationMetadata, readMetadata, setMetadata } from './publication-ledger.ts'
 import { plainSql } from './sql-statement.ts'
 
 export interface ShapeColumn extends CatalogColumn {
@@ -102,7 +102,7 @@ export async function shapeOf(
   const knownMetadata = metadataById ?? (await readMetadata(dialect, session, relation.id))
   const metadata = knownMetadata.get(relation.id)
   const keys = new Set(metadata?.keys)
-  const history = createColumnHistory(metadata?.feed)
+  const findColumnHistory = createColumnHistory(metadata?.feed)
   return {
     ...relation,
     metadata,
@@ -111,7 +111,7 @@ export async function shapeOf(
       label: metadata?.labels?.[column.name] ?? column.name,
       dataType: metadata?.dataTypes?.[column.name] ?? dialect.types.describe(column.type).dataType,
       primaryKey: keys.has(column.name),
-      ...history(column.name),
+      ...findColumnHistory(column.name),
     })),
   }
 }

@@ -35,8 +35,10 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     const name = `${access.prefix}${schema}`
     const owner = viewOwner(access.key)
     const transfer = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
-    // Grants the rights again, because changing a schema's owner may revoke them.
+    // Grants the rights again, because changing a schema's owner may revoke them. The first statement of
+    // `createSchema` creates the schema, and the others grant rights.
     const [, ...grants] = shared.createSchema(schema)
+    // These statements have no values, so their texts are all of their SQL.
     const transferAndGrants = [transfer, ...grants].map(({ texts }) => texts.join('')).join('; ')
     // If the owner does not exist, this condition is true, so the statement fails instead of doing nothing.
     const otherOwner = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`

@@ -6,31 +6,36 @@ import { type CatalogueType, typeText } from './types.ts'
 /** Schemas that exist in every database. */
 const serverSchemas = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
-/** Returns the catalogue queries for this organisation's schemas. */
+/**
+ * Returns the catalogue queries for this organisation's schemas. In the queries, `s` is a row of `sys.schemas`, which is
+ * a schema.
+ */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
   const otherSchemas = sqlList([...serverSchemas, ledger].map(formatLiteral))
-  const ownSchemas = sqlFragment(
+  /** The condition that the schema `s` belongs to the organisation. */
+  const isOwnSchema = sqlFragment(
     prefix === ''
       ? `s.name not in (${otherSchemas.text}) and s.name not like 'db[_]%'`
       : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
   )
   const removePrefix = (schema: string) => schema.slice(prefix.length)
-  const andInSchemas = (schemas: readonly string[]) =>
+  /** Returns the further condition that the schema `s` is one of these. */
+  const andIsOneOf = (schemas: readonly string[]) =>
     sqlFragment(` and s.name in (${schemas.map((schema) => formatLiteral(prefix + schema)).join(', ')})`)
   return {
     async schemas(session) {
       const rows = await session.rows<{ name: string }>(
-        sql`select s.name as name from sys.schemas s where ${ownSchemas}`,
+        sql`select s.name as name from sys.schemas s where ${isOwnSchema}`,
       )
       return rows.map(({ name }) => removePrefix(name))
     },
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
-      const schemaCondition = schemas ? andInSchemas(schemas) : sqlFragment('')
+      const schemaCondition = schemas ? andIsOneOf(schemas) : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type
           from sys.objects o join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${ownSchemas}${schemaCondition}`,
+          where o.type in ('U', 'V') and ${isOwnSchema}${schemaCondition}`,
       )
       return rows.map(
         ({ schema, name, id, type }): CatalogRelation => ({
@@ -63,7 +68,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
             c.precision as precision, c.scale as scale
           from sys.columns c join sys.types t on t.user_type_id = c.user_type_id
           join sys.objects o on o.object_id = c.object_id join sys.schemas s on s.schema_id = o.schema_id
-          where o.type in ('U', 'V') and ${ownSchemas}${andInSchemas(schemas)}
+          where o.type in ('U', 'V') and ${isOwnSchema}${andIsOneOf(schemas)}
             and left(lower(c.name), ${namePrefix.length}) = ${namePrefix.toLowerCase()}`,
       )
       return rows.map(({ schema, relation, column, ...type }) => ({

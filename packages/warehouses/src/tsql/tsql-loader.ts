@@ -30,6 +30,7 @@ export async function bulkLoad(
   }))
   // The driver replaces an error of the rows by its own, so the original error is stored here.
   let rowsError: unknown
+  // Aborted when this function ends, so that it does not read further rows.
   const ended = new AbortController()
   const stopSignal = AbortSignal.any([signal, ended.signal])
   async function* rows() {
@@ -98,6 +99,7 @@ async function runBulkLoad(
   // The driver adds the brackets, but does not escape brackets inside the name.
   for (const [index, column] of columns.entries())
     load.addColumn(column.name.replaceAll(']', ']]'), bulkColumn(column, index), { nullable: column.nullable })
+  // The driver ends silently after a lost connection. The code is the driver's code of connection errors.
   connection.on('end', () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' })))
   const stop = () => connection.close()
   signal.addEventListener('abort', stop, { once: true })
@@ -178,8 +180,9 @@ const noBytes = Buffer.alloc(0)
 
 /**
  * Returns a column in the driver's form for a bulk load. If the driver encoded the values, it would encode them one by
- * one and lose digits. So each row that the driver receives is a chunk of many encoded rows. It is the value of the
- * first column, and the other columns write nothing.
+ * one and lose digits. So each "row" that the driver receives is a chunk of many rows that are already encoded. The
+ * driver calls `generateParameterData` of each column for each row: the first column writes the chunk, and the others
+ * write nothing.
  */
 function bulkColumn(column: NewColumn, index: number): DataType {
   return {

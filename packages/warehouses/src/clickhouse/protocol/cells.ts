@@ -134,6 +134,7 @@ const two32 = 2 ** 32
 
 /** Writes an integer below 2^53 as `width` bytes (4, 8, 16 or 32), lowest byte first. */
 function writeSafeInteger(value: number, width: number, { bytes, position }: GrowingBuffer): void {
+  // `| 0` keeps the lowest 32 bits.
   bytes.writeInt32LE(value | 0, position)
   if (width === 4) return
   bytes.writeInt32LE(Math.floor(value / two32), position + 4)

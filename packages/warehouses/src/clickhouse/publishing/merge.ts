@@ -6,7 +6,7 @@ import {
   replacedColumns,
   stagedParents,
   wasKeyedBy,
-} from '../../ready-to-publish.ts'
+} from '../../staged-load-checks.ts'
 import { duplicateKeyInTable } from '../../duplicate-key.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
@@ -38,100 +38,154 @@ interface MergeInput {
   deletedColumn?: string | undefined
 }
 
-/** Returns the SQL conditions and names that the queries of a merge share. */
-function buildMergeConditions({ staging, columns, keys, currentShape, parents, deletedColumn }: MergeInput) {
-  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
-  const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
-  const isAppend = keys.length === 0
-  return {
-    liveColumns,
-    table: qualifyName(currentShape.database, currentShape.name),
-    isAppend,
-    sameKey,
-    /** Keeps the rows of the table with keys that the increment lacks. */
-    antiJoin: isAppend ? '' : ` left anti join ${staging} as incoming on ${sameKey}`,
-    /**
-     * The condition that a row of the table is a child row of a staged parent; undefined if the rows are not child rows.
-     */
-    isReplacedChild: parents && liveColumns.has(parents.column) ? isChildOf(parents) : undefined,
-    /** The condition that a row of the increment is marked as deleted; undefined if no column marks rows. */
-    isDeleted: buildDeletedCondition({
-      column: deletedColumn,
-      columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
-      expression: (name) => `incoming.${quoteIdentifier(name)}`,
-    }),
-  }
-}
-
 /**
- * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows,
- * and the rows of the table with other keys. Without keys, these are all rows of the table. Leaves out rows that the
- * increment marks as deleted, and earlier child rows of the increment's parent records.
+ * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows
+ * (alias `incoming`), and the published rows that stay (alias `live`).
  */
 export function buildMergeQuery(input: MergeInput): string {
-  const { staging, columns, replacedColumns } = input
-  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedChild, isDeleted } = buildMergeConditions(input)
-  const keptExpressions = columns.map(({ name, type, nullable }) => {
-    const value = liveColumns.has(name) ? `live.${quoteIdentifier(name)}` : 'null'
-    return `cast(${value} as ${nullable ? `Nullable(${type})` : type}) as ${quoteIdentifier(name)}`
+  return `${selectIncrementRows(input)}
+    union all ${selectStayingRows(input)}`
+}
+
+/**
+ * Returns the SELECT of the increment's rows, without those that are marked as deleted. In some columns, a row that
+ * replaces a published row has the value of the published row, see `keepsPublishedValue`.
+ */
+function selectIncrementRows(input: MergeInput): string {
+  const { staging, columns, keys, currentShape } = input
+  const expressions = columns.map((column) => {
+    const name = quoteIdentifier(column.name)
+    return keepsPublishedValue(input, column.name) ? publishedExpression(input, column) : `incoming.${name} as ${name}`
   })
-  const keepsValue = (name: string) => !isAppend && !replacedColumns.includes(name) && liveColumns.has(name)
-  const incomingExpressions = columns.map(({ name }, index) =>
-    keepsValue(name) ? keptExpressions[index]! : `incoming.${quoteIdentifier(name)} as ${quoteIdentifier(name)}`,
-  )
   // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
-  const needsJoin = columns.some(({ name }) => keepsValue(name))
-  const joinClause = needsJoin ? ` left join ${table} as live on ${sameKey}` : ''
+  const needsJoin = columns.some(({ name }) => keepsPublishedValue(input, name))
+  const joinClause = needsJoin ? ` left join ${publishedName(currentShape)} as live on ${hasSameKey(keys)}` : ''
+  const isDeleted = isMarkedAsDeleted(input)
   const deletedFilter = isDeleted ? ` where not ${isDeleted}` : ''
+  return `select ${expressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}`
+}
+
+/**
+ * Returns the SELECT of the published rows that stay: those with keys that the increment lacks, or all rows if the load
+ * has no key. Earlier child rows of the staged parent records do not stay.
+ */
+function selectStayingRows(input: MergeInput): string {
+  const expressions = input.columns.map((column) => publishedExpression(input, column))
+  const isReplacedChild = isStagedChild(input)
   const childFilter = isReplacedChild ? ` where not ${isReplacedChild}` : ''
-  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
-    union all select ${keptExpressions.join(', ')} from ${table} as live${antiJoin}${childFilter}`
+  return `select ${expressions.join(', ')} from ${publishedRowsWithoutIncrement(input)}${childFilter}`
 }
 
+const publishedName = ({ database, name }: MergeInput['currentShape']): string => qualifyName(database, name)
+
+const hasColumn = ({ columns }: MergeInput['currentShape'], name: string): boolean =>
+  columns.some((column) => column.name === name)
+
+/** Returns the SQL condition that an increment's row `incoming` and a published row `live` have the same key. */
+const hasSameKey = (keys: readonly string[]): string =>
+  keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
+
 /**
- * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
- * because the parent and child tables may store them with different types.
+ * True if a row keeps its published value in this column when the increment replaces the row. The source never had such
+ * a column; a transformation has filled it. Without a key, the increment replaces no row.
  */
-function isChildOf({ staging, keys, column }: StagedParents): string {
+const keepsPublishedValue = ({ keys, replacedColumns, currentShape }: MergeInput, name: string): boolean =>
+  keys.length > 0 && !replacedColumns.includes(name) && hasColumn(currentShape, name)
+
+/**
+ * Returns the SELECT expression for a column of the published row `live`, in the column type of the staging table. The
+ * value is NULL if the published table lacks the column.
+ */
+function publishedExpression(
+  { currentShape }: MergeInput,
+  { name, type, nullable }: MergeInput['columns'][number],
+): string {
+  const value = hasColumn(currentShape, name) ? `live.${quoteIdentifier(name)}` : 'null'
+  const columnType = nullable ? `Nullable(${type})` : type
+  return `cast(${value} as ${columnType}) as ${quoteIdentifier(name)}`
+}
+
+/** Returns the FROM list of the published rows `live` with keys that the increment lacks. Without keys, of all rows. */
+function publishedRowsWithoutIncrement({ staging, keys, currentShape }: MergeInput): string {
+  const table = `${publishedName(currentShape)} as live`
+  return keys.length === 0 ? table : `${table} left anti join ${staging} as incoming on ${hasSameKey(keys)}`
+}
+
+/** Returns the SQL condition that a row of the increment is marked as deleted. Undefined if no column marks rows. */
+const isMarkedAsDeleted = ({ columns, deletedColumn }: MergeInput): string | undefined =>
+  buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
+    expression: (name) => `incoming.${quoteIdentifier(name)}`,
+  })
+
+/**
+ * Returns the SQL condition that the published row `live` is a child row of a staged parent record. Undefined if the
+ * rows are not child rows. Compares ids as text, because the parent and child tables may store them with different
+ * types.
+ */
+function isStagedChild({ parents, currentShape }: MergeInput): string | undefined {
+  if (!parents || !hasColumn(currentShape, parents.column)) return undefined
+  const { staging, keys, column } = parents
   const keyTexts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
-  const id = keyTexts.length === 1 ? keyTexts[0] : `concat(${keyTexts.join(`, '/', `)})`
-  return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
+  const parentId = keyTexts.length === 1 ? keyTexts[0] : `concat(${keyTexts.join(`, '/', `)})`
+  return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${parentId} from ${staging})`
 }
 
+/** Returns the queries that count how a merge changes rows. A query is undefined if the merge changes no such rows. */
+const buildCountQueries = (input: MergeInput) => ({
+  loaded: countLoadedQuery(input),
+  existing: input.keys.length === 0 ? undefined : countExistingQuery(input),
+  replacedChildren: countReplacedChildrenQuery(input),
+})
+
+/** Returns the query for the number of the increment's rows that are not marked as deleted (`loaded`). */
+const countLoadedQuery = (input: MergeInput): string =>
+  `select countIf(not ${isMarkedAsDeleted(input) ?? '0'}) as loaded from ${input.staging} as incoming`
+
 /**
- * Returns the queries that count how a merge changes rows:
+ * Returns the query that compares the increment with the published rows of the same keys:
  *
- * - `loaded` counts the increment's rows that are not marked as deleted.
- * - `existing` counts those of them with a key that the table has too, those that differ from the table's row, and the
- *   rows that the increment deletes. Undefined if rows are appended.
- * - `replacedChildren` counts the child rows that the merge removes because the increment lacks them. Undefined if the
- *   rows are not child rows.
+ * - `existing`: the increment's rows that replace published rows.
+ * - `changed`: those of them that differ from the published row.
+ * - `removed`: the published rows that disappear, because the increment marks them as deleted, or because several of
+ *   them have the key of one new row.
  */
-function buildCountQueries(input: MergeInput) {
-  const { staging, columns, keys, replacedColumns, currentShape } = input
-  const conditions = buildMergeConditions(input)
-  const { liveColumns, table, isAppend, sameKey, antiJoin, isReplacedChild, isDeleted = '0' } = conditions
+function countExistingQuery(input: MergeInput): string {
+  const { staging, keys, currentShape } = input
+  const isDeleted = isMarkedAsDeleted(input) ?? '0'
+  const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
+  // Published rows can share a key if they were loaded without it. The join then repeats a row of the increment for
+  // each of them, so distinct keys are counted instead of joined rows.
+  const countKeys = (condition: string) =>
+    wasKeyedBy(currentShape.columns, keys) ? `countIf(${condition})` : `uniqExactIf((${keyColumns}), ${condition})`
+  const existingCount = countKeys(`not ${isDeleted}`)
+  const unchangedCount = countKeys(`not ${isDeleted} and not ${isDifferent(input)}`)
+  return `select ${existingCount} as existing, existing - ${unchangedCount} as changed, count() - existing as removed
+    from ${publishedName(currentShape)} as live inner join ${staging} as incoming on ${hasSameKey(keys)}`
+}
+
+/** Returns the SQL condition that a row of the increment differs from the published row in a column that it replaces. */
+function isDifferent({ columns, keys, replacedColumns, currentShape }: MergeInput): string {
   const differences = columns.flatMap(({ name, type }) => {
     if (keys.includes(name) || !replacedColumns.includes(name)) return []
     const incoming = `incoming.${quoteIdentifier(name)}`
-    if (!liveColumns.has(name)) return [`isNotNull(${incoming})`]
+    if (!hasColumn(currentShape, name)) return [`isNotNull(${incoming})`]
     const live = `cast(live.${quoteIdentifier(name)} as Nullable(${type}))`
     return [`isNull(${incoming}) != isNull(${live})`, `ifNull(${incoming} != ${live}, 0)`]
   })
-  const keyColumns = keys.map((key) => `incoming.${quoteIdentifier(key)}`).join(', ')
-  const isDifferent = differences.length === 0 ? '0' : `(${differences.join(' or ')})`
-  // Rows of the table can share a key if they were written without it. One of them is replaced, the others are removed.
-  const countKeys = (condition: string) =>
-    wasKeyedBy(currentShape.columns, keys) ? `countIf(${condition})` : `uniqExactIf((${keyColumns}), ${condition})`
-  return {
-    loaded: `select countIf(not ${isDeleted}) as loaded from ${staging} as incoming`,
-    existing: isAppend
-      ? undefined
-      : `select ${countKeys(`not ${isDeleted}`)} as existing, existing - ${countKeys(`not ${isDeleted} and not ${isDifferent}`)} as changed,
-           count() - existing as removed from ${table} as live inner join ${staging} as incoming on ${sameKey}`,
-    replacedChildren:
-      isReplacedChild && `select count() as removed from ${table} as live${antiJoin} where ${isReplacedChild}`,
-  }
+  return differences.length === 0 ? '0' : `(${differences.join(' or ')})`
+}
+
+/**
+ * Returns the query for the number of child rows that the merge removes because the increment lacks them (`removed`).
+ * Undefined if the rows are not child rows.
+ */
+function countReplacedChildrenQuery(input: MergeInput): string | undefined {
+  const isReplacedChild = isStagedChild(input)
+  return (
+    isReplacedChild && `select count() as removed from ${publishedRowsWithoutIncrement(input)} where ${isReplacedChild}`
+  )
 }
 
 /** Returns how many rows of the table the merge will add, change and remove. */

@@ -14,7 +14,7 @@ import {
   busyProblem,
 } from '../../warehouse.ts'
 import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
-import { assertReadyToPublish, findParentLoad, wasKeyedBy } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad, wasKeyedBy } from '../../staged-load-checks.ts'
 import { columnsToReplace, suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { reportRowLoss } from '../../shape/load-shape.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
@@ -30,7 +30,7 @@ import {
   writeProposal,
   proposeFence,
   findPublication,
-} from '../ledger.ts'
+} from '../publication-ledger.ts'
 import {
   assertTableOwned,
   type ClickHouseStagedTable,
@@ -108,6 +108,8 @@ export async function publishRun(
     for (const load of loads) load.decided = true
     await waitForDecision(access, publicationId, () => concurrentlyChanged(firstLoad.target))
     await applyDecision(access, publicationId).catch((error: unknown) => {
+      // After a `WarehouseProblem`, the publication counts as abandoned, so the staging tables may be dropped. After any
+      // other error, another process may still complete it.
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
     })

@@ -4,7 +4,14 @@ import { type WarehouseProblem, busyProblem, isBusy } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
-import { type ProposedTable, recordFence, recordPublished, isFenced, readProposal, findPublication } from '../ledger.ts'
+import {
+  type ProposedTable,
+  recordFence,
+  recordPublished,
+  isFenced,
+  readProposal,
+  findPublication,
+} from '../publication-ledger.ts'
 import {
   databaseOf,
   ledgerDatabase,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http.ts'
-import { type PublishedRow, listLastPublication } from '../ledger.ts'
+import { type PublishedRow, listLastPublication } from '../publication-ledger.ts'
 import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../names.ts'
 import { errorCodes, isCode } from '../problems.ts'
 import { type TableMetadata, parseTableMetadata, readShape } from '../table-shape.ts'
@@ -35,16 +35,19 @@ export async function findPrevious(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
 ): Promise<PreviousPublication | undefined> {
-  const findPublishedLoad = async (place: { schema: string; table: string }) =>
-    (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.metadata
-      ?.load
+  const findPublishedLoad = async (place: { schema: string; table: string }) => {
+    const database = databaseOf({ key: access.key, schema: place.schema })
+    return (await readShape(access.service, database, place.table))?.metadata?.load
+  }
   const rows = await listLastPublication(access, await findPublishedLoad({ schema, table }))
   const hiddenTables = await listHiddenTables(access)
   const tables: PreviousPublication['tables'] = []
   for (const row of rows) {
     const replaced = hiddenTables.find(({ uuid }) => uuid === row.base)
-    if (row.base !== '' && !replaced) return undefined
-    if ((await findPublishedLoad(row)) !== row.load) return undefined
+    const isReplacedTableGone = row.base !== '' && !replaced
+    if (isReplacedTableGone) return undefined
+    const isChangedSince = (await findPublishedLoad(row)) !== row.load
+    if (isChangedSince) return undefined
     tables.push({ ...row, replaced })
   }
   const replacesTables = tables.some(({ replaced }) => replaced !== undefined)
@@ -69,23 +72,40 @@ async function listHiddenTables({ key, service }: ClientAccess): Promise<Replace
  * keeps no table. Idempotent.
  */
 export async function keepReplaced(access: ClientAccess, database: string, keepDays: number): Promise<void> {
-  const tablesOfRun = (await listHiddenTables(access)).filter((table) => table.database === database)
-  const places = new Map(
-    tablesOfRun.flatMap(({ metadata }) => (metadata?.schema && metadata.table ? [[placeOf(metadata), metadata]] : [])),
-  )
-  for (const { schema = '', table = '' } of places.values()) {
-    const previous = await findPrevious(access, { schema, table })
-    const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
-    const tablesToMove = replacedTables.filter((replaced) => replaced.database === database)
-    if (keepDays > 0 && tablesToMove.length > 0)
-      await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
-    const restorable = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
-    const publishedPlaces = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
-    await dropKept(access, (metadata, uuid) => publishedPlaces.has(placeOf(metadata)) && !restorable.has(uuid))
+  // Several tables in the run's database can belong to the same published table.
+  const targets = new Map<string, PublishedName>()
+  for (const table of await listHiddenTables(access)) {
+    const { schema, table: name } = table.metadata ?? {}
+    if (table.database === database && schema && name) targets.set(quotePlace(schema, name), { schema, table: name })
   }
+  for (const target of targets.values()) await keepTablesOfLastPublication(access, database, target, keepDays)
 }
 
-const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
+interface PublishedName {
+  schema: string
+  table: string
+}
+
+/**
+ * Does the work of `keepReplaced` for one published table and the other tables of its last publication: keeps the
+ * tables that the publication replaced, and drops the kept tables of earlier publications.
+ */
+async function keepTablesOfLastPublication(
+  access: ClientAccess,
+  database: string,
+  target: PublishedName,
+  keepDays: number,
+): Promise<void> {
+  const previous = await findPrevious(access, target)
+  const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
+  const tablesToMove = replacedTables.filter((replaced) => replaced.database === database)
+  if (keepDays > 0 && tablesToMove.length > 0) await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
+  const keptUuids = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
+  const publishedTables = new Set((previous?.tables ?? [target]).map(nameOf))
+  await dropKept(access, (metadata, uuid) => publishedTables.has(nameOf(metadata)) && !keptUuids.has(uuid))
+}
+
+const nameOf = ({ schema = '', table = '' }: Partial<PublishedName>): string => quotePlace(schema, table)
 
 /** Moves replaced tables to a database of kept tables, one database per publication that replaced them. */
 async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {

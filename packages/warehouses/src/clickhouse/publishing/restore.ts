@@ -17,7 +17,7 @@ import {
   nothingToRestoreProblem,
   type PreviousPublication,
 } from './replaced-tables.ts'
-import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
+import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../publication-ledger.ts'
 import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -135,12 +135,7 @@ async function makeProposal(
   const laterColumns = currentShape.columns.filter((column) => !restoredNames.has(column.name))
   // If views read the table, columns that were added since the kept version stay, without values.
   const stayingColumns = readers.length > 0 ? laterColumns : []
-  if (stayingColumns.length > 0)
-    await executeStatement(
-      access.service,
-      `alter table ${restoredTable} ${stayingColumns.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
-      { settings: { alter_sync: 2, mutations_sync: 2 } },
-    )
+  await addEmptyColumns(access, restoredTable, stayingColumns)
   const changes = compareColumns(currentShape, restoredShape, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const restoredEntry = await findLedgerEntry(access, restoredShape.metadata.load)
@@ -176,6 +171,19 @@ async function makeProposal(
       feed: { ...restoredEntry?.feed, columns: [...(restoredEntry?.feed?.columns ?? []), ...vanishedColumns] },
     },
   }
+}
+
+/** Adds columns without values to a table. Returns after the server has changed it. */
+async function addEmptyColumns(
+  access: ClientAccess,
+  qualifiedName: string,
+  columns: ClickHouseShape['columns'],
+): Promise<void> {
+  if (columns.length === 0) return
+  const clauses = columns.map((column) => `add column ${columnText(emptyColumn(column))}`)
+  await executeStatement(access.service, `alter table ${qualifiedName} ${clauses.join(', ')}`, {
+    settings: { alter_sync: 2, mutations_sync: 2 },
+  })
 }
 
 /** Creates an empty table: the restored version of a table that the last publication created. */

@@ -2,7 +2,7 @@ import { type SourceShape, sourceShapeOfTable } from '../../shape/previous-sourc
 import { type MeasuredLoad, sourceShapeAfterLoad, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../../shape/plan-table.ts'
-import type { LedgerEntry } from '../ledger.ts'
+import type { LedgerEntry } from '../publication-ledger.ts'
 import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from '../table-shape.ts'
 import { typeRules } from '../types.ts'
 

@@ -22,7 +22,7 @@ import {
   runDatabase,
   quotePlace,
 } from '../names.ts'
-import { findLedgerEntry } from '../ledger.ts'
+import { findLedgerEntry } from '../publication-ledger.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import type { MeasuredLoad } from '../../shape/load-shape.ts'
 import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
@@ -116,13 +116,11 @@ export class ClickHouseStagedTable implements StagedTable {
       nullable: !primaryKey,
       stored: storedTypes[index]!,
     }))
+    const { qualifiedName } = this
     const sentCounts: StreamCounts = { rows: 0, bytes: 0 }
     const names = orderedColumns.map(({ name }) => quoteIdentifier(name)).join(', ')
+    // An error of the source is rethrown unchanged, even if the aborted connection causes a second error.
     let sourceError: unknown
-    /**
-     * Yields the rows. An error of the source is rethrown unchanged, even if the aborted connection causes a second
-     * error.
-     */
     async function* body() {
       try {
         yield* rowBinary(content.rows(storedTypes), columns, qualifiedName, sentCounts)
@@ -131,7 +129,6 @@ export class ClickHouseStagedTable implements StagedTable {
         throw error
       }
     }
-    const { qualifiedName } = this
     try {
       await executeStatement(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),

@@ -90,13 +90,12 @@ export async function assertViewsCompile(
   place: TablePlace,
   replacement: string,
 ): Promise<void> {
-  const viewName = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
+  // The stored queries contain the server's full names, so the name can be replaced in their text.
+  const replacedName = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
   for (const { at, query } of views)
     try {
-      await executeStatement(
-        access.load,
-        `describe table (select * from (\n${query.replaceAll(viewName, replacement)}\n))`,
-      )
+      const queryWithReplacement = query.replaceAll(replacedName, replacement)
+      await executeStatement(access.load, `describe table (select * from (\n${queryWithReplacement}\n))`)
     } catch (error) {
       if (!(error instanceof ClickHouseError) || error.code === errorCodes.timeout) throw error
       throw new WarehouseProblem(

@@ -8,7 +8,7 @@ import {
   replacedColumns,
   stagedParents,
   wasKeyedBy,
-} from '../../ready-to-publish.ts'
+} from '../../staged-load-checks.ts'
 import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'

@@ -11,12 +11,12 @@ import {
   busyProblem,
   keepsRows,
 } from '../../warehouse.ts'
-import { describeReadyTable } from '../../ready-to-publish.ts'
+import { describeReadyTable } from '../../staged-load-checks.ts'
 import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
-import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
+import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './publication-ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'

@@ -29,7 +29,7 @@ import {
   type LedgerEntry,
   findLastPublication,
   idleTransactionTimeout,
-} from './ledger.ts'
+} from './publication-ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'

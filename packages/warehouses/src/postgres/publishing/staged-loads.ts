@@ -1,6 +1,6 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { idleTransactionTimeout } from './ledger.ts'
+import { idleTransactionTimeout } from './publication-ledger.ts'
 import { PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'

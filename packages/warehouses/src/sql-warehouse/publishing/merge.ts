@@ -6,14 +6,14 @@ import {
   replacedColumns,
   stagedParents,
   wasKeyedBy,
-} from '../../ready-to-publish.ts'
+} from '../../staged-load-checks.ts'
 import { duplicateKeyInTable, type DuplicateValues } from '../../duplicate-key.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { previousSourceShape } from '../staging/plan-table.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
-import type { RelationMetadata } from '../ledger.ts'
+import type { RelationMetadata } from '../publication-ledger.ts'
 import { tableMetadata, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment (new and changed rows) in a staging table, and how to merge it into the published table. */
@@ -32,57 +32,93 @@ export interface MergeInput {
 }
 
 /**
- * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows,
- * and the rows of the table with other keys. Without keys, these are all rows of the table. Leaves out rows that the
- * increment marks as deleted, and earlier child rows of the increment's parent records.
+ * Builds the query for all rows of the merged table, in the column types of the staging table: the increment's rows
+ * (alias `incoming`), and the published rows that stay (alias `live`).
  */
-export function buildMergeQuery(
-  dialect: SqlDialect,
-  { staging, columns, keys, replaced, currentShape, parents, deletedColumn }: MergeInput,
-): string {
-  const { names } = dialect
-  const { quoted } = names
-  const liveColumns = new Set(currentShape.columns.map(({ name }) => name))
-  const table = names.place(currentShape)
-  const isAppend = keys.length === 0
-  const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
-  const keptExpressions = columns.map(({ name, type }) => {
-    const value = liveColumns.has(name) ? `live.${quoted(name)}` : 'null'
-    return `cast(${value} as ${type}) as ${quoted(name)}`
-  })
-  const keptRowConditions = [
-    ...(isAppend ? [] : [`not exists (select 1 from ${staging} as incoming where ${sameKey})`]),
-    ...(parents && liveColumns.has(parents.column) ? [`not ${isChildOf(dialect, parents)}`] : []),
-  ]
-  const keepsValue = (name: string) => !isAppend && !replaced.includes(name) && liveColumns.has(name)
-  const incomingExpressions = columns.map(({ name }, index) =>
-    keepsValue(name) ? keptExpressions[index]! : `incoming.${quoted(name)} as ${quoted(name)}`,
-  )
-  const isDeleted = buildDeletedCondition({
-    column: deletedColumn,
-    columns: columns.map(({ name, type }) => ({ name, type, dataType: dialect.types.describe(type).dataType })),
-    expression: (name) => `incoming.${quoted(name)}`,
-  })
-  const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
-  // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
-  const needsJoin = columns.some(({ name }) => keepsValue(name))
-  const joinClause = needsJoin ? ` left join ${table} as live on ${sameKey}` : ''
-  const keptRowFilter = keptRowConditions.length > 0 ? ` where ${keptRowConditions.join(' and ')}` : ''
-  return `select ${incomingExpressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}
+export function buildMergeQuery(dialect: SqlDialect, input: MergeInput): string {
+  return `${selectIncrementRows(dialect, input)}
 union all
-select ${keptExpressions.join(', ')} from ${table} as live${keptRowFilter}`
+${selectStayingRows(dialect, input)}`
 }
 
 /**
- * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
- * because the parent and child tables may store them with different types.
+ * Returns the SELECT of the increment's rows, without those that are marked as deleted. In some columns, a row that
+ * replaces a published row has the value of the published row, see `keepsPublishedValue`.
+ */
+function selectIncrementRows(dialect: SqlDialect, input: MergeInput): string {
+  const { staging, columns, keys, currentShape, deletedColumn } = input
+  const { names, types } = dialect
+  const incomingColumn = (name: string) => `incoming.${names.quoted(name)}`
+  const expressions = columns.map((column) =>
+    keepsPublishedValue(input, column.name)
+      ? publishedExpression(dialect, input, column)
+      : `${incomingColumn(column.name)} as ${names.quoted(column.name)}`,
+  )
+  // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
+  const needsJoin = columns.some(({ name }) => keepsPublishedValue(input, name))
+  const joinClause = needsJoin ? ` left join ${names.place(currentShape)} as live on ${hasSameKey(dialect, keys)}` : ''
+  const isDeleted = buildDeletedCondition({
+    column: deletedColumn,
+    columns: columns.map(({ name, type }) => ({ name, type, dataType: types.describe(type).dataType })),
+    expression: incomingColumn,
+  })
+  const deletedFilter = isDeleted ? ` where not (${isDeleted})` : ''
+  return `select ${expressions.join(', ')} from ${staging} as incoming${joinClause}${deletedFilter}`
+}
+
+/**
+ * Returns the SELECT of the published rows that stay: those with keys that the increment lacks, or all rows if the load
+ * has no key. Earlier child rows of the staged parent records do not stay.
+ */
+function selectStayingRows(dialect: SqlDialect, input: MergeInput): string {
+  const { staging, columns, keys, currentShape, parents } = input
+  const conditions: string[] = []
+  if (keys.length > 0)
+    conditions.push(`not exists (select 1 from ${staging} as incoming where ${hasSameKey(dialect, keys)})`)
+  if (parents && hasColumn(currentShape, parents.column)) conditions.push(`not ${isChildOf(dialect, parents)}`)
+  const filter = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+  const expressions = columns.map((column) => publishedExpression(dialect, input, column))
+  return `select ${expressions.join(', ')} from ${dialect.names.place(currentShape)} as live${filter}`
+}
+
+const hasColumn = ({ columns }: TableShape, name: string): boolean => columns.some((column) => column.name === name)
+
+/** Returns the SQL condition that an increment's row `incoming` and a published row `live` have the same key. */
+const hasSameKey = ({ names: { quoted } }: SqlDialect, keys: readonly string[]): string =>
+  keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+
+/**
+ * True if a row keeps its published value in this column when the increment replaces the row. The source never had such
+ * a column; a transformation has filled it. Without a key, the increment replaces no row.
+ */
+const keepsPublishedValue = ({ keys, replaced, currentShape }: MergeInput, name: string): boolean =>
+  keys.length > 0 && !replaced.includes(name) && hasColumn(currentShape, name)
+
+/**
+ * Returns the SELECT expression for a column of the published row `live`, in the column type of the staging table. The
+ * value is NULL if the published table lacks the column.
+ */
+function publishedExpression(
+  { names: { quoted } }: SqlDialect,
+  { currentShape }: MergeInput,
+  { name, type }: MergeInput['columns'][number],
+): string {
+  const value = hasColumn(currentShape, name) ? `live.${quoted(name)}` : 'null'
+  return `cast(${value} as ${type}) as ${quoted(name)}`
+}
+
+/**
+ * Returns the SQL condition that the published row `live` is a child row of a staged parent record. Compares ids as
+ * text, because the parent and child tables may store them with different types.
  */
 function isChildOf({ names, types }: SqlDialect, { staging, keys, column }: StagedParents): string {
-  const text = (value: string) => `cast(${value} as ${types.longText})`
-  const keyTexts = keys.map((key) => text(`record.${names.quoted(key)}`))
-  // Some servers concatenate at most two texts per call.
-  const id = keyTexts.reduce((joinedTexts, keyText) => `concat(${joinedTexts}, concat('/', ${keyText}))`)
-  return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
+  const castToText = (value: string) => `cast(${value} as ${types.longText})`
+  const [firstKey = '', ...otherKeys] = keys.map((key) => castToText(`record.${names.quoted(key)}`))
+  // The id consists of the keys joined by a slash. Each `concat` has two texts, because some servers allow no more.
+  let parentId = firstKey
+  for (const key of otherKeys) parentId = `concat(${parentId}, concat('/', ${key}))`
+  const idInChild = castToText(`live.${names.quoted(column)}`)
+  return `exists (select 1 from ${staging} as record where ${parentId} = ${idInChild})`
 }
 
 /** A hidden table with the published rows and the increment merged. */
@@ -104,26 +140,7 @@ export async function writeMergedTable(
   signal: AbortSignal,
 ): Promise<MergedTable> {
   assertKeysInTable(load, currentShape)
-  const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, currentShape.id) }
-  const keys = new Set(load.keys)
-  const columns = load.columns.map(
-    (column): StagingColumn => ({
-      ...column,
-      primaryKey: keys.has(column.name),
-      nullable: !keys.has(column.name),
-    }),
-  )
-  const { run, attempt, schema, table } = load.target
-  const metadata: RelationMetadata = {
-    kind: 'STAGING',
-    run,
-    attempt,
-    target: [schema, table],
-    ...tableMetadata(dialect.types, columns),
-  }
-  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
-    createFillableTable(dialect, session, place, columns, metadata),
-  )
+  const { id, place, columns } = await createMergedTable(dialect, load, currentShape, signal)
   const mergeInput = {
     staging: load.stagingTable,
     columns,
@@ -149,6 +166,33 @@ export async function writeMergedTable(
     if (duplicates) throw duplicateKeyInTable(load, duplicates)
   }
   return { ...place, id, rows }
+}
+
+/** Creates the empty table for the merged rows under a hidden name. The load's key is its primary key. */
+async function createMergedTable(
+  dialect: SqlDialect,
+  load: SqlStagedTable,
+  currentShape: TableShape,
+  signal: AbortSignal,
+): Promise<{ id: string; place: TablePlace; columns: StagingColumn[] }> {
+  const { run, attempt, schema, table } = load.target
+  const place = { schema, name: hiddenName('merged', load.staging, currentShape.id) }
+  const keys = new Set(load.keys)
+  const columns = load.columns.map((column): StagingColumn => {
+    const isKey = keys.has(column.name)
+    return { ...column, primaryKey: isKey, nullable: !isKey }
+  })
+  const metadata: RelationMetadata = {
+    kind: 'STAGING',
+    run,
+    attempt,
+    target: [schema, table],
+    ...tableMetadata(dialect.types, columns),
+  }
+  const id = await withSession(dialect, { role: 'service', signal }, (session) =>
+    createFillableTable(dialect, session, place, columns, metadata),
+  )
+  return { id, place, columns }
 }
 
 /** Finds values of the columns that several rows of `table` share. Returns undefined if none exist. */

@@ -4,7 +4,7 @@ import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
 import { reportRowLoss } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMetadata, readMetadata } from '../ledger.ts'
+import { type RelationMetadata, readMetadata } from '../publication-ledger.ts'
 import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
@@ -25,8 +25,8 @@ export interface PlannedPublication {
 }
 
 /**
- * Plans the publication of a load. For a merge, also writes the merged table. Returns `earlierPlan`, the plan of an
- * earlier try, if the published table has not been replaced since.
+ * Plans the publication of a load. If `merging` is set and the table exists, also writes the merged table. Returns
+ * `earlierPlan`, the plan of an earlier try, if the published table has not been replaced since.
  */
 export async function planPublication(
   dialect: SqlDialect,
@@ -81,6 +81,7 @@ export async function planPublishedState(
   const currentShape = await readShape(dialect, tables, { schema, name: table })
   if (currentShape?.id !== plannedShape?.id) throw concurrentlyChanged(load.qualifiedName)
   const newTable = tableToPublish(planned)
+  // The staging table keeps its metadata when it is published, with the changes below.
   const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
   const isNewTableGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
   if (!metadata || isNewTableGone)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { assertReadyToPublish, findParentLoad } from '../../ready-to-publish.ts'
+import { assertReadyToPublish, findParentLoad } from '../../staged-load-checks.ts'
 import type { TablePlace } from '../../catalog.ts'
 import {
   isBusy,
@@ -15,13 +15,13 @@ import {
   dropViews,
   listManagedViews,
   recreateViews,
-  viewsAbove,
+  findDependentViews,
   assertViewsCompile,
   hasUncheckedViews,
 } from '../views/dependent-views.ts'
 import { findDuplicates } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../ledger.ts'
+import { deleteMetadata, recordPublication, lockLedger, findPublication, setMetadata } from '../publication-ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
   type PlannedPublication,
@@ -62,55 +62,77 @@ export async function publishRun(
   const loads = stagedTables.toSorted((one, other) => (one.qualifiedName < other.qualifiedName ? -1 : 1))
   const [firstLoad] = loads
   if (!firstLoad) throw new Error('Nothing to publish.')
-  const { run } = firstLoad.target
-  const { mode } = options
+  const { mode, gate } = options
   try {
-    const findEarlierPublication = async () =>
-      withSession(dialect, { role: 'service', signal }, async (session) => {
-        await recoverPending(dialect, session)
-        return findPublication(dialect, session, run)
-      })
-    const earlierPublication = await findEarlierPublication()
+    const earlierPublication = await findEarlierPublication(dialect, firstLoad.target.run, signal)
     if (earlierPublication) return earlierPublication
     await assertReadyToPublish(
       loads,
       {
         mode,
-        gate: options.gate,
+        gate,
         findDuplicates: (load, columns) => findDuplicates(dialect, columns, load.stagingTable, signal),
       },
       signal,
     )
     await failpoint('before-swap')
-    const plannedPublications: PlannedPublication[] = []
-    for (let failedTries = 0; ; failedTries += 1) {
-      signal.throwIfAborted()
-      try {
-        // The previous try may have published the run although it ended with an error.
-        const lastTryPublication = failedTries > 0 ? await findEarlierPublication() : undefined
-        if (lastTryPublication) return lastTryPublication
-        // This process has recorded a decision for the run that is still pending. A second decision would publish the
-        // run twice.
-        if (firstLoad.decided) throw tableInUse(firstLoad.qualifiedName)
-        for (const [index, load] of loads.entries())
-          plannedPublications[index] = await planPublication(
-            dialect,
-            load,
-            { merging: keepsRows(mode), parentLoad: findParentLoad(loads, load.target) },
-            signal,
-            plannedPublications[index],
-          )
-        const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
-        return await publishPlanned(dialect, plannedPublications, isCurrentAttempt, signal, options)
-      } catch (error) {
-        const problem = toWarehouseProblem(dialect, error, firstLoad.qualifiedName)
-        if (!isBusy(problem) || failedTries >= retryDelaysMs.length) throw problem
-      }
-      await sleep(retryDelaysMs[failedTries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
-    }
+    return await publishWithRetries(dialect, loads, isCurrentAttempt, signal, options)
   } catch (error) {
     signal.throwIfAborted()
     throw toWarehouseProblem(dialect, error, firstLoad.qualifiedName)
+  }
+}
+
+/** Completes pending publications, then returns the publication of the run if it has already been published. */
+const findEarlierPublication = (
+  dialect: SqlDialect,
+  run: string,
+  signal: AbortSignal,
+): Promise<Publication | undefined> =>
+  withSession(dialect, { role: 'service', signal }, async (session) => {
+    await recoverPending(dialect, session)
+    return findPublication(dialect, session, run)
+  })
+
+/**
+ * Plans and publishes the loads. Tries again while readers use the tables or another run publishes. A retry reuses the
+ * plan of each table that has not been replaced since the previous try.
+ */
+async function publishWithRetries(
+  dialect: SqlDialect,
+  loads: readonly SqlStagedTable[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { target, qualifiedName } = loads[0]!
+  const plannedPublications: PlannedPublication[] = []
+  for (let failedTries = 0; ; failedTries += 1) {
+    signal.throwIfAborted()
+    try {
+      // The previous try may have published the run although it ended with an error.
+      const lastTryPublication = failedTries > 0 ? await findEarlierPublication(dialect, target.run, signal) : undefined
+      if (lastTryPublication) return lastTryPublication
+      // This process has recorded a decision for the run that is still pending. A second decision would publish the
+      // run twice.
+      if (loads[0]!.decided) throw tableInUse(qualifiedName)
+      for (const [index, load] of loads.entries())
+        plannedPublications[index] = await planPublication(
+          dialect,
+          load,
+          { merging: keepsRows(options.mode), parentLoad: findParentLoad(loads, load.target) },
+          signal,
+          plannedPublications[index],
+        )
+      const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
+      return await publishPlanned(dialect, plannedPublications, isCurrentAttempt, signal, options)
+    } catch (error) {
+      const problem = toWarehouseProblem(dialect, error, qualifiedName)
+      const retryDelayMs = retryDelaysMs[failedTries]
+      if (!isBusy(problem) || retryDelayMs === undefined) throw problem
+      // The random factor keeps runs that block each other from retrying at the same moments.
+      await sleep(retryDelayMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+    }
   }
 }
 
@@ -147,7 +169,7 @@ async function publishInTransaction(
       const places = plannedPublications.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
       // Drops the views of all tables at once, because a view of several tables may be invalid while only some of them
       // are replaced.
-      const dependentViews = viewsAbove(await listManagedViews(dialect, session), places)
+      const dependentViews = findDependentViews(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, dependentViews)
       const tables: PublishedTable[] = []
       for (const publication of plannedPublications) {
@@ -208,7 +230,7 @@ async function swapTable(
   return { published, retiredTable }
 }
 
-/** Drops the replaced tables and closes the session. A maintenance sweep drops tables that readers still use. */
+/** Drops the replaced tables and closes the session. Never throws. */
 async function dropReplacedTables(
   dialect: SqlDialect,
   session: SqlSession,
@@ -217,6 +239,7 @@ async function dropReplacedTables(
   try {
     for (const place of replacedTables) await session.execute(dialect.changes.dropTable(place))
   } catch {
+    // Maintenance drops the remaining tables.
   } finally {
     await session[Symbol.asyncDispose]()
   }
@@ -244,7 +267,7 @@ async function publishByDecision(
   options: PublishOptions,
 ): Promise<Publication> {
   const { run, attempt } = plannedPublications[0]!.load.target
-  const checkedViews = await assertViewsAboveCompile(dialect, plannedPublications)
+  const checkedViews = await assertDependentViewsCompile(dialect, plannedPublications)
   const earlierPublication = await withPublishLock(dialect, async (sessions) => {
     const publication = await findPublication(dialect, sessions.ledger, run)
     if (publication) return publication
@@ -279,14 +302,14 @@ function findAffectedViews(dialect: SqlDialect, planned: readonly PlannedPublica
       currentShape && planCurrentTable(dialect, currentShape, load).changes.some(affectsViews),
   )
   const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-  return { changedLoads, dependentViews: viewsAbove(views, places) }
+  return { changedLoads, dependentViews: findDependentViews(views, places) }
 }
 
 /**
  * Throws VIEWS_DEPEND, before the decision, if a view of the tables does not compile with the new columns. Returns the
  * ids of the checked views.
  */
-async function assertViewsAboveCompile(
+async function assertDependentViewsCompile(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
 ): Promise<ReadonlySet<string>> {

@@ -11,7 +11,7 @@ import {
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { deleteMetadata, setMetadata } from '../ledger.ts'
+import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
 import { plainSql } from '../sql-statement.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
@@ -102,19 +102,28 @@ export class SqlStagedTable implements StagedTable {
     return this.written
   }
 
-  /** Deletes rows with the same key as a row that takes precedence. Returns their number. */
+  /**
+   * Deletes the rows with the same key as a row with greater values in the `precedence` columns. Returns their number.
+   * `rows` is the number of rows before. Does nothing without a key or `precedence`.
+   */
   async #deleteSuperseded(rows: number, signal: AbortSignal): Promise<number> {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
     const { quoted } = this.#dialect.names
+    // The table name stands for the older row, because some servers allow no alias in DELETE.
     const older = quoted(this.staging.name)
-    const isSame = (names: readonly string[]) => names.map((name) => `newer.${quoted(name)} = ${older}.${quoted(name)}`)
-    // Row comparisons are not available everywhere.
-    const isNewer = precedence.map((name, index) =>
-      [...isSame(precedence.slice(0, index)), `newer.${quoted(name)} > ${older}.${quoted(name)}`].join(' and '),
-    )
+    const compare = (name: string, operator: '=' | '>') => `newer.${quoted(name)} ${operator} ${older}.${quoted(name)}`
+    const hasSameKey = this.keys.map((name) => compare(name, '=')).join(' and ')
+    // Some servers cannot compare several columns at once. For the columns a and b, the condition is therefore
+    // `newer.a > older.a or newer.a = older.a and newer.b > older.b`.
+    const isNewer = precedence
+      .map((name, index) => {
+        const areEqualBefore = precedence.slice(0, index).map((earlierName) => compare(earlierName, '='))
+        return [...areEqualBefore, compare(name, '>')].join(' and ')
+      })
+      .join(' or ')
     const text = `delete from ${this.stagingTable} where exists (
-      select 1 from ${this.stagingTable} as newer where ${isSame(this.keys).join(' and ')} and (${isNewer.join(' or ')}))`
+      select 1 from ${this.stagingTable} as newer where ${hasSameKey} and (${isNewer}))`
     return withSession(this.#dialect, { role: 'service', signal }, async (session) => {
       await session.execute(plainSql(text))
       return rows - (await countRows(this.#dialect, session, this.staging))

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
 import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
-import type { RelationMetadata } from '../ledger.ts'
+import type { RelationMetadata } from '../publication-ledger.ts'
 import type { ShapeColumn } from '../table-shape.ts'
 
 export interface StagingColumn extends NewColumn {

@@ -1,6 +1,12 @@
 import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
-import { type RelationMetadata, type ViewMetadata, deleteMetadata, readMetadata, setMetadata } from '../ledger.ts'
+import {
+  type RelationMetadata,
+  type ViewMetadata,
+  deleteMetadata,
+  readMetadata,
+  setMetadata,
+} from '../publication-ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
@@ -28,7 +34,7 @@ export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
  * Returns the plain (not materialised) views that read one of the places, directly or through other views. A view comes
  * after the views that it reads.
  */
-export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
+export function findDependentViews(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
   const dependents: ManagedView[] = []
   const visit = (place: TablePlace) => {
     for (const view of views) {
@@ -45,7 +51,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return dependents
 }
 
-/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `viewsAbove`. */
+/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `findDependentViews`. */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -57,7 +63,7 @@ export async function dropViews(
   }
 }
 
-/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `viewsAbove`. */
+/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `findDependentViews`. */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -72,8 +78,8 @@ export async function recreateViews(
 
 /**
  * Checks that views compile with replaced tables: creates each under a hidden name, reading the substitutes of its
- * tables, and drops it again. `views` must have dependencies first. Throws the server's error if a view does not
- * compile. Returns the ids of the compiled views.
+ * tables, and drops it again. In `views`, a view must come after the views that it reads. Returns the ids of the
+ * views. Throws the server's error if a view does not compile.
  */
 export async function assertViewsCompile(
   dialect: SqlDialect,
@@ -92,8 +98,10 @@ export async function assertViewsCompile(
           { substitutes },
         )
         const hiddenView = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        // Added before the view is created, because even a failed request may have created it.
         createdViews.push(hiddenView)
         for (const statement of dialect.changes.createView(hiddenView, text)) await session.execute(statement)
+        // Later views that read this view then read its hidden copy.
         substitutes.set(placeKey(view), hiddenView)
       }
     } finally {

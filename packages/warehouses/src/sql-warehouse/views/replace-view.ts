@@ -2,15 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { uniqueNames } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import {
+  type ManagedView,
   dropViews,
   listManagedViews,
   recreateViews,
-  viewsAbove,
+  findDependentViews,
   assertViewsCompile,
   hasUncheckedViews,
 } from './dependent-views.ts'
 import type { SqlDialect } from '../sql-dialect.ts'
-import { type RelationMetadata, type ViewMetadata, deleteMetadata, lockLedger, setMetadata } from '../ledger.ts'
+import {
+  type RelationMetadata,
+  type ViewMetadata,
+  deleteMetadata,
+  lockLedger,
+  setMetadata,
+} from '../publication-ledger.ts'
 import {
   countRows,
   createFillableTable,
@@ -26,6 +33,7 @@ import { readColumns } from '../sql-queries.ts'
 import {
   type PublishSessions,
   type DecisionStep,
+  type PublicationDecision,
   recordDecision,
   dropRetiredTables,
   withPublishLock,
@@ -147,8 +155,8 @@ export async function replaceInTransaction(
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
       await lockLedger(dialect, session)
-      const above = viewsAbove(await listManagedViews(dialect, session), [place])
-      await dropViews(dialect, session, above)
+      const dependentViews = findDependentViews(await listManagedViews(dialect, session), [place])
+      await dropViews(dialect, session, dependentViews)
       for (const relation of replaced) await dropRelation(dialect, { tables: session, ledger: session }, relation)
       if ('metadata' in newView) {
         await session.execute(dialect.changes.rename(newView, place.name))
@@ -161,18 +169,18 @@ export async function replaceInTransaction(
           view: newView,
         })
       }
-      await recreateViews(dialect, session, above).catch((error: unknown) => {
-        throw viewsAboveProblem(dialect, error, above.map(quotePlace), quotePlace(place))
+      await recreateViews(dialect, session, dependentViews).catch((error: unknown) => {
+        throw dependentViewsProblem(dialect, error, dependentViews.map(quotePlace), quotePlace(place))
       })
     }),
   )
 }
 
-/** Returns the problem for views that would become invalid with the new view. `above` are their names. */
-export const viewsAboveProblem = (
+/** Returns the problem for views that would become invalid with the new view. `viewNames` are their names. */
+export const dependentViewsProblem = (
   dialect: SqlDialect,
   error: unknown,
-  above: readonly string[],
+  viewNames: readonly string[],
   qualifiedName: string,
 ): unknown =>
   viewsDepend(
@@ -180,46 +188,30 @@ export const viewsAboveProblem = (
     error,
     qualifiedName,
     (reason) =>
-      `${above.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
+      `${viewNames.join(', ')} would be invalid over the new ${qualifiedName}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
 /**
  * Does the same as `replaceInTransaction` on servers without transactional DDL: records a decision and applies it.
  * Throws WAREHOUSE_BUSY if someone else changed the view or the views that read it meanwhile.
  */
-export async function replaceByDecision(
-  dialect: SqlDialect,
-  { place, replaced, newView }: ViewReplacement,
-): Promise<void> {
-  const checkedViews = await assertViewsAboveCompile(dialect, place, newView)
-  const hasViewName = (relation: TablePlace) => placeKey(relation) === placeKey(place)
-  const table = 'metadata' in newView ? newView : undefined
+export async function replaceByDecision(dialect: SqlDialect, replacement: ViewReplacement): Promise<void> {
+  const { place, replaced, newView } = replacement
+  const checkedViews = await assertDependentViewsCompile(dialect, place, newView)
+  const filledTable = 'metadata' in newView ? newView : undefined
   const metadata: RelationMetadata = 'metadata' in newView ? newView.metadata : { kind: 'VIEW', view: newView }
-  const replacedRelation = replaced.find(hasViewName)
-  // An existing plain view is changed in place, and an existing table is renamed to a hidden name. Any other replaced
-  // relation is dropped.
-  const keptRelation = replacedRelation?.kind === (table ? 'TABLE' : 'VIEW') ? replacedRelation : undefined
   await withPublishLock(dialect, async (sessions) => {
-    const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
+    const dependentViews = findDependentViews(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
-    const isReplacedByOther = existing?.id !== replacedRelation?.id
-    if (isReplacedByOther || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
-    const dropSteps = (relation: ViewReplacement['replaced'][number]): DecisionStep[] => {
-      const { schema, name, id, kind } = relation
-      return relation === keptRelation ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
-    }
-    const steps = replaced.filter(hasViewName).flatMap(dropSteps)
-    if (table) {
-      const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
-      steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
-    } else if (!('metadata' in newView)) steps.push({ kind: 'VIEW', place, query: newView.query })
-    if (table) await setMetadata(dialect, sessions.ledger, table.id, metadata)
-    const marks = [{ place, ...(table && { id: table.id }), mark: metadata }]
-    for (const { schema, name, id, metadata: dependentMetadata } of above) {
-      steps.push({ kind: 'VIEW', place: { schema, name }, query: dependentMetadata.view.query, kept: true })
-      marks.push({ place: { schema, name }, id, mark: dependentMetadata })
-    }
-    steps.push(...replaced.filter((relation) => !hasViewName(relation)).flatMap(dropSteps))
+    const isReplacedByOther = existing?.id !== replaced.find((relation) => isAt(relation, place))?.id
+    if (isReplacedByOther || hasUncheckedViews(dependentViews, checkedViews))
+      throw concurrentlyChanged(quotePlace(place))
+    if (filledTable) await setMetadata(dialect, sessions.ledger, filledTable.id, metadata)
+    const marks: PublicationDecision['marks'] = [
+      { place, ...(filledTable && { id: filledTable.id }), mark: metadata },
+      ...dependentViews.map(({ schema, name, id, metadata: mark }) => ({ place: { schema, name }, id, mark })),
+    ]
+    const steps = planReplacementSteps(replacement, dependentViews)
     await recordDecision(dialect, sessions, { steps, marks, forgotten: replaced.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
@@ -227,30 +219,77 @@ export async function replaceByDecision(
   if (published?.metadata?.view?.id !== metadata.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
 
+const isAt = (relation: TablePlace, place: TablePlace): boolean => placeKey(relation) === placeKey(place)
+
 /**
- * Checks that the views that read the replaced view compile with the new one, which has a hidden name at this point.
- * Returns the ids of the views that compile. Throws VIEWS_DEPEND, with nothing changed, if one does not.
+ * Returns the steps that replace a view, in this order:
+ *
+ * 1. Drop a relation that has the view's name and another kind: a plain view is a VIEW, a materialised view a TABLE.
+ * 2. Put the new view in place. A plain view of this name is changed. A table of this name is renamed to a hidden name.
+ * 3. Recreate the views that read the view, because its columns may have changed.
+ * 4. Drop the replaced relations with other names.
  */
-async function assertViewsAboveCompile(
+function planReplacementSteps(
+  { place, replaced, newView }: ViewReplacement,
+  dependentViews: readonly ManagedView[],
+): DecisionStep[] {
+  const newKind = 'metadata' in newView ? 'TABLE' : 'VIEW'
+  const relationsAtPlace = replaced.filter((relation) => isAt(relation, place))
+  const [relationAtPlace] = relationsAtPlace
+  const keptRelation = relationAtPlace?.kind === newKind ? relationAtPlace : undefined
+  const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
+  const newViewStep: DecisionStep =
+    'metadata' in newView
+      ? { kind: 'SWAP', schema: place.schema, from: newView.name, to: place.name, ...aside }
+      : { kind: 'VIEW', place, query: newView.query }
+  return [
+    ...relationsAtPlace.filter((relation) => relation !== keptRelation).map(dropStep),
+    newViewStep,
+    ...dependentViews.map(
+      ({ schema, name, metadata }): DecisionStep => ({
+        kind: 'VIEW',
+        place: { schema, name },
+        query: metadata.view.query,
+        kept: true,
+      }),
+    ),
+    ...replaced.filter((relation) => !isAt(relation, place)).map(dropStep),
+  ]
+}
+
+const dropStep = ({ schema, name, id, kind }: ViewReplacement['replaced'][number]): DecisionStep => ({
+  kind: 'DROP',
+  place: { schema, name },
+  id,
+  view: kind === 'VIEW',
+})
+
+/**
+ * Checks that the views that read the replaced view compile with the new one. A plain view does not exist yet, so this
+ * creates it under a hidden name and drops it again. Returns the ids of the views that compile. Throws VIEWS_DEPEND,
+ * with nothing changed, if one does not.
+ */
+async function assertDependentViewsCompile(
   dialect: SqlDialect,
   place: TablePlace,
   newView: ViewReplacement['newView'],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const above = viewsAbove(views, [place])
-  const trial = { schema: place.schema, name: hiddenName('view', randomUUID()) }
-  if (above.length === 0) return new Set()
+  const dependentViews = findDependentViews(views, [place])
+  if (dependentViews.length === 0) return new Set()
   try {
-    if ('metadata' in newView) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), newView]]))
+    if ('metadata' in newView)
+      return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), newView]]))
+    const trialView = { schema: place.schema, name: hiddenName('view', randomUUID()) }
     return await withSession(dialect, { role: 'service' }, async (session) => {
       try {
-        for (const statement of dialect.changes.createView(trial, newView.query)) await session.execute(statement)
-        return await assertViewsCompile(dialect, above, new Map([[placeKey(place), trial]]))
+        for (const statement of dialect.changes.createView(trialView, newView.query)) await session.execute(statement)
+        return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), trialView]]))
       } finally {
-        await session.execute(dialect.changes.dropView(trial)).catch(() => {})
+        await session.execute(dialect.changes.dropView(trialView)).catch(() => {})
       }
     })
   } catch (error) {
-    throw viewsAboveProblem(dialect, error, above.map(quotePlace), quotePlace(place))
+    throw dependentViewsProblem(dialect, error, dependentViews.map(quotePlace), quotePlace(place))
   }
 }

@@ -29,6 +29,7 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
       packetSize,
       appName: 'sluice',
       ...isolation,
+      // The driver calls `connector` instead of opening the socket itself.
       ...(login.encrypt && {
         connector: async () => refuseUnencryptedLogin(await openServerSocket(connection, login)),
       }),

@@ -78,9 +78,11 @@ async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>):
     yield* rows
   } catch (error) {
     const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
-    const [, word] = /near (?:the keyword )?'([^']+)'|column name '([^']+)'/.exec(message)?.filter(Boolean) ?? []
+    const match = /near (?:the keyword )?'(?<syntaxWord>[^']+)'|column name '(?<columnName>[^']+)'/.exec(message)
+    const word = match?.groups?.['syntaxWord'] ?? match?.groups?.['columnName']
     const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
     const index = word && line ? line.indexOf(word) : -1
+    // `explainQuery` reads the field.
     if (index >= 0) Object.assign(error as Error, { column: index + 1 })
     throw error
   }

@@ -50,7 +50,7 @@ export function sendRequest(
   if (listener.columns)
     request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
   if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
-  // A statement on a lost connection would otherwise end silently.
+  // A statement on a lost connection would otherwise end silently. The code is the driver's code of connection errors.
   const rejectAsLost = () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
   const stop = () => request.cancel()
   // The driver's own timer stops at the first row, so it is not used.

@@ -17,11 +17,16 @@ export interface OrderedQuery {
 /** Returns the name of a column of the embedded query: `c1` for index 0. */
 export const embeddedColumnName = (index: number): string => `c${index + 1}`
 
+/** Returns the name of a column that is added for an expression of ORDER BY: `o1` for the first one. */
+const addedColumnName = (index: number): string => `o${index + 1}`
+
 /**
  * Splits a query into the clauses of an outer query that keeps its row order. The server guarantees an order only for
- * the outermost query. The outer query orders by result columns, which ORDER BY names or numbers, or by columns that
- * are added to the embedded query for other expressions. In a query with DISTINCT or UNION, ORDER BY can contain only
- * result columns.
+ * the outermost query, so ORDER BY moves there. For example, `select name from people order by name, age desc` becomes
+ * the table expression `(select name, age from people) as user_query(c1, o1)` with the order `c1, o1 desc`.
+ *
+ * An item of ORDER BY that is not a result column is added to the embedded query as a column. A query with DISTINCT or
+ * UNION has no such items, because its ORDER BY can contain only result columns.
  */
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
   const { withClause, body, orderByStart, isOrderEmbeddable, optionClause } = splitQuery(text)
@@ -39,11 +44,14 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
   const orderTerms: string[] = []
   for (const { text: expression, tokens, direction } of parseOrderItems(text, orderByStart, bodyEnd)) {
     const columnIndex = findSelectedColumn(tokens, columns)
-    if (columnIndex === undefined) addedExpressions.push(expression)
-    const name = columnIndex === undefined ? `o${addedExpressions.length}` : embeddedColumnName(columnIndex)
-    orderTerms.push(`${name}${direction}`)
+    if (columnIndex !== undefined) {
+      orderTerms.push(`${embeddedColumnName(columnIndex)}${direction}`)
+      continue
+    }
+    orderTerms.push(`${addedColumnName(addedExpressions.length)}${direction}`)
+    addedExpressions.push(expression)
   }
-  const addedNames = addedExpressions.map((_expression, index) => `o${index + 1}`)
+  const addedNames = addedExpressions.map((_expression, index) => addedColumnName(index))
   const addedList = addedExpressions.map((expression) => `, ${expression}\n`).join('')
   const selectListEnd = findSelectListEnd(text, bodyStart, orderByStart)
   const innerEnd = isOrderEmbeddable ? bodyEnd : orderByStart

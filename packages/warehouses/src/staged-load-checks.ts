@@ -24,10 +24,12 @@ interface ReadinessChecks<Load> {
 }
 
 /**
- * Checks loads before readers see their rows: a merge must have a key, appended rows that replace others must have the
- * column that identifies them, no two rows may have the same key, and then the gate (quality checks) must accept the
- * rows. The key checks are needed because these servers do not enforce unique keys. Throws `WarehouseProblem`
- * NO_PRIMARY_KEY, PART_COLUMN_MISSING or DUPLICATE_KEY, and the errors of the gate.
+ * Checks the loads of a run before readers see their rows. Throws `WarehouseProblem` or the errors of the gate:
+ *
+ * - NO_PRIMARY_KEY: a load merges its rows and has no key.
+ * - PART_COLUMN_MISSING: appended rows replace others and lack the column that identifies those.
+ * - DUPLICATE_KEY: rows of a load have the same key. These servers do not enforce unique keys.
+ * - Last, the gate (quality checks) rejects the rows.
  */
 export async function assertReadyToPublish<Load extends KeyedLoad>(
   loads: readonly Load[],
@@ -48,18 +50,18 @@ export async function assertReadyToPublish<Load extends KeyedLoad>(
 }
 
 /**
- * Describes a staged load for the gate. `merging` is true if rows of the table stay. `parentLoad` is the load with the
- * parent records, if the run has one.
+ * Describes a staged load for the gate. `keepsTableRows` is true if rows of the published table stay. `parentLoad` is
+ * the load with the parent records, if the run has one.
  */
 export function describeReadyTable(
   load: StagedLoadState,
-  merging: boolean,
+  keepsTableRows: boolean,
   parentLoad: Pick<StagedLoadState, 'stagingTable'> | undefined,
 ): ReadyTable {
   const { target, stagingTable, keys } = load
   const { schema, table, parentRecords, deletedColumn } = target
   const readyTable = { schema, table, staging: stagingTable }
-  if (!merging) return readyTable
+  if (!keepsTableRows) return readyTable
   const parents = stagedParents(parentLoad, parentRecords)
   const columns = replacedColumns(load)
   return {
@@ -94,6 +96,7 @@ export function wasKeyedBy(
   columns: readonly { name: string; primaryKey: boolean }[],
   keys: readonly string[],
 ): boolean {
+  // NUL occurs in no column name, so equal texts mean equal names.
   const previousKeys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   return previousKeys.toSorted().join('\0') === keys.toSorted().join('\0')
 }
@@ -149,7 +152,7 @@ export interface IncrementColumns {
 export const replacedColumns = ({ filledColumns, previouslySupplied }: IncrementColumns): string[] | undefined =>
   filledColumns && [...new Set([...filledColumns, ...previouslySupplied])]
 
-/** Finds the load of the same run that contains the parent records of a target. */
+/** Finds the load of the run that contains the parent records of a target. Undefined if the target has none. */
 export const findParentLoad = <Load extends { readonly target: LoadTarget }>(
   loads: readonly Load[],
   { parentRecords, schema }: Pick<LoadTarget, 'parentRecords' | 'schema'>,
@@ -165,7 +168,7 @@ export const stagedParents = (
 ): StagedParents | undefined =>
   load && parentRecords && { staging: load.stagingTable, keys: parentRecords.keys, column: parentRecords.column }
 
-interface DeletionMark {
+interface DeletedColumnInput {
   /** The name of the column that marks deleted rows, or undefined if no column does. */
   column: string | undefined
   /** The columns of the staging table with their types in the warehouse. */
@@ -178,7 +181,7 @@ interface DeletionMark {
  * Returns the SQL condition that a row of an increment is marked as deleted. Returns undefined if no column marks rows.
  * Throws `WarehouseProblem` DELETED_COLUMN_UNUSABLE if the column is missing or its type cannot mark rows.
  */
-export function buildDeletedCondition({ column, columns, expression }: DeletionMark): string | undefined {
+export function buildDeletedCondition({ column, columns, expression }: DeletedColumnInput): string | undefined {
   if (column === undefined) return undefined
   const stagedColumn = columns.find(({ name }) => name === column)
   if (!stagedColumn)
@@ -188,7 +191,8 @@ export function buildDeletedCondition({ column, columns, expression }: DeletionM
     )
   const value = expression(column)
   const { type, dataType } = stagedColumn
-  // NULL means that the row is not deleted. The condition itself is never NULL, so that it can be negated.
+  // NULL means that the row is not deleted. The condition itself is never NULL, so that it can be negated. Not every
+  // server has the literal `true`, so 1 is cast.
   if (dataType === 'BOOLEAN') return `(${value} is not null and ${value} = cast(1 as ${type}))`
   if (/^(SMALLINT|INTEGER|BIGINT|DECIMAL|FLOAT|DOUBLE)$/.test(dataType))
     return `(${value} is not null and ${value} <> 0)`

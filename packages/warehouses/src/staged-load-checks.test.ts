@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
-import { buildDeletedCondition, replacedColumns } from './ready-to-publish.ts'
+import { buildDeletedCondition, replacedColumns } from './staged-load-checks.ts'
 
 describe('replacedColumns, the columns that an increment replaces', () => {
   it('returns the columns that the source has now or had before', () => {

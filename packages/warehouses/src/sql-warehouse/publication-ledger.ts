@@ -67,6 +67,7 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
   await ensureTable(dialect, session, 'decisions')
   await ensureTable(dialect, session, 'turn')
   const hasLockRow = (await countEntries(dialect, session, 'turn')) > 0
+  // A process takes the lock by updating the row. The row's key and content have no meaning.
   if (!hasLockRow) await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
@@ -173,9 +174,7 @@ export async function lockLedger({ changes }: SqlDialect, session: SqlSession): 
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
-/**
- * Returns the metadata of relations by object id: of all the organisation's relations, or only of the relation `id`.
- */
+/** Returns the metadata of all the organisation's relations by object id, or only of the relation with this id. */
 export async function readMetadata(
   dialect: SqlDialect,
   session: SqlSession,
