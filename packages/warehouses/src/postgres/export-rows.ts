@@ -8,7 +8,7 @@ import { describeColumn } from './postgres-catalog.ts'
 import type { WarehouseAccess } from './postgres-connections.ts'
 import { CopyText } from './queries/copy-text.ts'
 import { cursorPrefix, openQuerySession, type QueryClient } from './queries/query-session.ts'
-import { executeOne } from './queries/read-transaction.ts'
+import { executeSingleStatement } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
@@ -78,7 +78,7 @@ async function readTableSource(
  * server accepts only if the text is a single query. Only then may the text be embedded in another statement.
  */
 async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
-  await executeOne(client, cursorPrefix + text)
+  await executeSingleStatement(client, cursorPrefix + text)
   const { fields } = await client.query('fetch forward 0 from page')
   await client.query('close page')
   if (client.getTransactionStatus() !== 'T')

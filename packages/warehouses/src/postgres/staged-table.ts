@@ -17,7 +17,7 @@ import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { previousSourceShape } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
-import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
+import { listBlockingSnapshots, type BlockingSnapshots } from './copy/blocking-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
@@ -36,7 +36,7 @@ export class PostgresStagedTable implements StagedTable {
    * The transactions that must end before the rows may be published, because they cannot see the rows. Empty if every
    * row is frozen, or if the rows are merged into the published partition.
    */
-  older: OlderSnapshots[] = []
+  blockingSnapshots: BlockingSnapshots[] = []
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
@@ -113,7 +113,8 @@ export class PostgresStagedTable implements StagedTable {
     await assertFree?.()
     const superseded = await this.#deleteSuperseded(signal)
     const isVisibleToAll = written.frozen && superseded === 0
-    if (!isVisibleToAll) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
+    if (!isVisibleToAll)
+      this.blockingSnapshots = [await withClient(this.#pools.statements, signal, listBlockingSnapshots)]
     await this.#dropIgnoredColumns(signal)
     this.columnFacts = content.facts?.() ?? []
     this.reading = content.reading?.()

@@ -11,7 +11,7 @@ import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { reportRowLoss } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
@@ -124,7 +124,7 @@ export async function completeStagingTable(
       if (statements.length === 0) return
       await client.query(statements.join(';'))
       // Rewritten rows are invisible to older snapshots, so the publication must wait for readers with such snapshots.
-      if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
+      if (plan.restaged.length > 0) load.blockingSnapshots = [await listBlockingSnapshots(client)]
       load.shapes = { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })
   } catch (error) {

@@ -17,7 +17,7 @@ import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
@@ -62,8 +62,8 @@ export async function prepareMerges(
 }
 
 /**
- * Returns true if the merges leave the rows and columns of all tables as they are. Then clears `load.older` of all
- * loads.
+ * Returns true if the merges leave the rows and columns of all tables as they are. In this case, clears
+ * `load.blockingSnapshots` of all loads.
  */
 async function areAllUnchanged(
   pools: PostgresPools,
@@ -72,7 +72,7 @@ async function areAllUnchanged(
 ): Promise<boolean> {
   for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
   // The published partitions stay, so the publication need not wait for readers with older snapshots.
-  for (const load of loads) load.older = []
+  for (const load of loads) load.blockingSnapshots = []
   return true
 }
 
@@ -107,7 +107,8 @@ async function isUnchangedByMerge(
 
 /**
  * Returns true if the merge only changes rows, or if the table is not published yet. If the table only lacks the key,
- * builds the key's index, except in a dry run. If the table will be merged in place, clears `load.older`.
+ * builds the key's index, except in a dry run. If the table will be merged in place, clears
+ * `load.blockingSnapshots`.
  */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
@@ -126,7 +127,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       if (!hasKeyNow) return false
     }
     // The published partition stays, so transactions with older snapshots still see their rows.
-    load.older = []
+    load.blockingSnapshots = []
     return true
   } catch (error) {
     signal.throwIfAborted()
@@ -175,7 +176,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
       }
       load.copiedRows = await copyRowsToStaging(client, load, currentShape, stagingShape)
       await client.query('commit')
-      load.older = [await listOlderSnapshots(client)]
+      load.blockingSnapshots = [await listBlockingSnapshots(client)]
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -19,7 +19,7 @@ import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
 import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
-import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
+import { waitForBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { commitSwaps, retryableStates } from './commit-swaps.ts'
 import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
@@ -152,8 +152,8 @@ async function waitUntilVisible(
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
-  const olderSnapshots = loads.flatMap((load) => load.older)
-  await waitForOlderSnapshots(pools.statements, olderSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
+  const blockingSnapshots = loads.flatMap((load) => load.blockingSnapshots)
+  await waitForBlockingSnapshots(pools.statements, blockingSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
     (error: unknown) => {
       signal.throwIfAborted()
       throw warehouseProblem(error, loads[0]!.problemContext)
