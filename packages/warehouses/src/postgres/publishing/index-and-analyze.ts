@@ -126,7 +126,7 @@ export async function completeStagingTable(
         staging,
         merging: merging && currentShape !== undefined,
       })
-      // Only throws if the load lost too many rows. The publication reports the returned changes.
+      // Throws early if the row loss is an error. The publication reports a row loss that is not.
       if (!merging) reportRowLoss(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(stagingTable, plan)

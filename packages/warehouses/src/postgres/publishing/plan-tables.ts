@@ -6,7 +6,7 @@ import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.t
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
 import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
-import { rowsAfterPublication } from './staged-rows-preview.ts'
+import { selectRowsAfterPublication } from './staged-rows-preview.ts'
 import { readShapes } from '../table-shape.ts'
 import { findBlockingViews } from './table-swap.ts'
 
@@ -51,8 +51,9 @@ async function planLoadedTable(
       const lastPublication = currentShape?.lastPublication
       const isMerge = keepsRows(options.mode) && currentShape?.partition !== undefined
       const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: isMerge })
+      const selectRowsAfter = selectRowsAfterPublication(readyTableOf(load, options), stagingShape, currentShape)
       const { rows } = await client.query<{ count: number }>(
-        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), stagingShape, currentShape)}) r`,
+        `select count(*)::float8 as count from (${selectRowsAfter}) as row_after`,
       )
       const rowsAfter = rows[0]!.count
       if (currentShape && (!isMerge || load.copiedRows)) {
@@ -62,6 +63,7 @@ async function planLoadedTable(
           plan,
           load.suppliedColumns,
         )
+        // Throws if another role owns one of the views. The views themselves are not needed.
         await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
       const rowCountChanges =

@@ -46,8 +46,9 @@ async function removeKeptVersions(
   { ledgerKey }: RetentionPolicy,
   tables: readonly { schema: string; table: string }[],
 ): Promise<ReplacedTable[]> {
+  // `forget_kept` deletes the entries of one run and returns them.
   const { rows } = await client.query<ReplacedTable>(
-    `select ${keptColumns} from (${selectKeptRuns}) replaced, sluice.forget_kept($3::text, replaced.run)`,
+    `select ${keptColumns} from (${selectKeptRuns}) kept, sluice.forget_kept($3::text, kept.run)`,
     [tables.map(({ schema }) => schema), tables.map(({ table }) => table), ledgerKey],
   )
   return rows
@@ -57,7 +58,12 @@ async function removeKeptVersions(
  * Removes the tables that a run replaced from the list of kept tables. Returns the removed entries. Does not drop the
  * partitions.
  */
-async function removeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
+async function removeKeptRun(
+  client: ClientBase,
+  { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>,
+  run: string,
+): Promise<ReplacedTable[]> {
+  // `forget_kept` deletes the entries and returns them.
   const { rows } = await client.query<ReplacedTable>(
     `select ${keptColumns} from sluice.forget_kept($1::text, $2::text)`,
     [ledgerKey, run],
@@ -145,6 +151,7 @@ export async function findKeptPublication(
      ) last on true
      join sluice.ledger l on l.run = last.run
      where k.schema_name = $1 and k.table_name = $2
+       -- A publication is restored completely or not at all.
        and not exists (
          select from sluice.kept_table o where o.run = k.run and o.partition_name is not null
            and to_regclass(format('sluice.%I', o.partition_name)) is null)`,
@@ -189,7 +196,8 @@ async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'le
  * kept tables.
  */
 export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
-  return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
+  const isExpired = 'kept_at <= now() - make_interval(days => $1)'
+  return dropKeptPublications(pool, retention, { condition: isExpired, values: [retention.days] })
 }
 
 /**
@@ -198,19 +206,18 @@ export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promi
  */
 export async function makeRoom(pool: Pool, retention: RetentionPolicy, maxBytes = 0): Promise<number> {
   const hasEnoughSpace = async (client: ClientBase) => (await freeBytes(client, maxBytes)) >= 0
-  return dropEach(pool, retention, 'true', [], hasEnoughSpace)
+  return dropKeptPublications(pool, retention, { condition: 'true', values: [] }, hasEnoughSpace)
 }
 
 /**
  * Drops the kept tables of those publications that meet the SQL condition, oldest first, until `isEnough` returns true.
- * Each publication is a transaction. Skips a publication if its tables are locked, or read by a user's view. Returns
- * the number of publications that lost their kept tables.
+ * `values` are the values of the condition's parameters. Each publication is a transaction. Skips a publication if its
+ * tables are locked, or read by a user's view. Returns the number of publications that lost their kept tables.
  */
-async function dropEach(
+async function dropKeptPublications(
   pool: Pool,
   retention: RetentionPolicy,
-  condition: string,
-  values: unknown[],
+  { condition, values }: { condition: string; values: unknown[] },
   isEnough?: (client: ClientBase) => Promise<boolean>,
 ): Promise<number> {
   const runs = await withClient(pool, undefined, async (client) => {
