@@ -119,7 +119,9 @@ function columnExpression({ name, dataType }: WarehouseColumn, column: string, f
   // The cast to text gives `true` instead of `t`.
   if (dataType === 'BOOLEAN') return `${column}::text`
   if (format === 'CSV') return column
+  // The formats below are for Excel.
   if (hasDecimalPoint(dataType)) return `replace(${column}::text, '.', ',')`
   if (!canBeFormula(dataType)) return column
+  // Excel would run a text that begins with one of these characters as a formula, so it gets a leading apostrophe.
   return `case when ${column}::text ~ e'^[-=+@\\t\\r]' then '''' || ${column}::text else ${column}::text end`
 }

@@ -72,7 +72,7 @@ export class PostgresStagedTable implements StagedTable {
    */
   readonly replacedBytes: number
   readonly #pools: PostgresPools
-  #written = false
+  #hasBegunWriting = false
 
   constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
     this.#pools = pools
@@ -95,16 +95,16 @@ export class PostgresStagedTable implements StagedTable {
 
   /** See `StagedTable.write`. Frees disk space and throws a retryable problem if the disk is full. */
   async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
-    if (this.#written) throw new Error('A load is written once.')
-    this.#written = true
+    if (this.#hasBegunWriting) throw new Error('A load is written once.')
+    this.#hasBegunWriting = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     // The previous attempt may have failed because readers never ended. A retry therefore freezes its rows, so its
     // publication need not wait for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
     const assertFree = createFreeAssertion(this.#pools, this, signal)
-    const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
-    const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
+    const request = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
+    const written = await copyInto(this.#pools.copies, request, this.problemContext, signal).catch(
       async (error: unknown) => {
         throw (await makeRoomForRetry(error, this.#pools)) ?? error
       },
@@ -131,9 +131,9 @@ export class PostgresStagedTable implements StagedTable {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
     const table = qualifyName('sluice', this.stagingTable)
-    const sameKey = this.keys.map(escapeIdentifier).map((key) => `newer.${key} = older.${key}`)
-    // Texts are compared by their bytes.
-    const rank = (alias: string) => {
+    const haveSameKey = this.keys.map((name) => `newer.${escapeIdentifier(name)} = older.${escapeIdentifier(name)}`)
+    // Returns the SQL expression for the values by which rows are compared. Texts are compared by their bytes.
+    const precedenceOf = (alias: string) => {
       const values = precedence.map((name) => {
         const { type } = this.planned.find((column) => column.name === name)!
         return `${alias}.${escapeIdentifier(name)}${type === 'text' ? ' collate "C"' : ''}`
@@ -145,7 +145,7 @@ export class PostgresStagedTable implements StagedTable {
         await client.query(`begin; set local statement_timeout = '12h'; analyze ${table}`)
         const { rowCount } = await client.query(
           `delete from ${table} as older
-           where exists (select from ${table} as newer where ${sameKey.join(' and ')} and ${rank('newer')} > ${rank('older')})`,
+           where exists (select from ${table} as newer where ${haveSameKey.join(' and ')} and ${precedenceOf('newer')} > ${precedenceOf('older')})`,
         )
         await client.query('commit')
         return rowCount ?? 0

@@ -98,7 +98,8 @@ export async function retryWhileTableIsRead<T>(
 ): Promise<T> {
   await failpoint('before-swap')
   const deadlineMs = performance.now() + waitMs
-  for (let failedTries = 0; ; ) {
+  let failedTries = 0
+  for (;;) {
     signal.throwIfAborted()
     const firstTimeoutMs = lockTimeoutsMs[failedTries]
     try {

@@ -168,25 +168,33 @@ export function nothingToRestore(qualifiedName: string): WarehouseProblem {
 }
 
 /** Drops the kept versions of these tables within the caller's transaction. */
-export async function dropKeptOf(
+export async function dropKeptVersions(
   client: ClientBase,
   retention: Pick<RetentionPolicy, 'ledgerKey'>,
   tables: readonly { schema: string; table: string }[],
 ): Promise<void> {
-  for (const run of await listKeptRuns(client, tables)) await dropKept(client, retention, run)
+  for (const run of await listKeptRuns(client, tables)) await dropKeptTablesOfRun(client, retention, run)
 }
 
 /** Drops the kept versions of all tables of a schema within the caller's transaction. */
-export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
+export async function dropKeptTablesOfSchema(
+  client: ClientBase,
+  retention: Pick<RetentionPolicy, 'ledgerKey'>,
+  schema: string,
+) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
     [schema],
   )
-  for (const { run } of rows) await dropKept(client, retention, run)
+  for (const { run } of rows) await dropKeptTablesOfRun(client, retention, run)
 }
 
 /** Drops the kept tables that a run replaced. */
-async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
+async function dropKeptTablesOfRun(
+  client: ClientBase,
+  retention: Pick<RetentionPolicy, 'ledgerKey'>,
+  run: string,
+): Promise<void> {
   for (const { partition } of await removeKeptRun(client, retention, run))
     if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
@@ -232,7 +240,7 @@ async function dropKeptPublications(
     const outcome = await withClient(pool, undefined, async (client) => {
       if (await isEnough?.(client)) return 'ENOUGH'
       await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
-      await dropKept(client, retention, run)
+      await dropKeptTablesOfRun(client, retention, run)
       await client.query('commit')
       return 'DROPPED'
     }).catch(() => 'SKIPPED')
