@@ -112,8 +112,7 @@ async function isUnchangedByMerge(
 
 /**
  * Returns true if the merge only changes rows, or if the table is not published yet. If the table only lacks the key,
- * builds the key's index, except in a dry run. If the table will be merged in place, clears
- * `load.blockingSnapshots`.
+ * builds the key's index, except in a dry run. If the table will be merged in place, clears `load.blockingSnapshots`.
  */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
@@ -309,8 +308,8 @@ function insertNewRows(names: MergeNames, isDeleted: string | undefined): string
 }
 
 /**
- * Counts the rows that a merge will add, change and remove. Returns the numbers and stores them in `load.comparison`. Throws a
- * retryable problem if the published table has no ledger row, because another run is changing it.
+ * Counts the rows that a merge will add, change and remove. Returns the numbers and stores them in `load.comparison`.
+ * Throws a retryable problem if the published table has no ledger row, because another run is changing it.
  */
 async function compareWithTable(
   client: ClientBase,

@@ -216,7 +216,10 @@ interface MergedTable {
   columns: string[]
 }
 
-/** Returns the SQL condition that the rows `old` and `incoming` have the same key. A load without a key replaces no rows. */
+/**
+ * Returns the SQL condition that the rows `old` and `incoming` have the same key. A load without a key replaces no
+ * rows.
+ */
 const haveSameKey = ({ merge }: MergedTable): string =>
   merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
 

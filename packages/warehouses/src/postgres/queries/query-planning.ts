@@ -111,9 +111,9 @@ interface AmbiguousRelation extends AmbiguousTable {
 }
 
 /**
- * See `QueryRunner.findAmbiguousTable`. The server itself resolves the names: it plans the query twice, with the schemas
- * after the preferred ones in their order and in reverse order. A name is ambiguous if it refers to different tables in
- * the two plans.
+ * See `QueryRunner.findAmbiguousTable`. The server itself resolves the names: it plans the query twice, with the
+ * schemas after the preferred ones in their order and in reverse order. A name is ambiguous if it refers to different
+ * tables in the two plans.
  */
 export function findAmbiguousTable(
   access: WarehouseAccess,

@@ -74,8 +74,8 @@ export async function executeSingleStatement(
 
 /**
  * Returns the option `types` of a query with these parameter types. node-postgres uses the option for two purposes: it
- * sends the elements of the array to the server as the types of the parameters, and it calls the method `getTypeParser`
- * of the same object to parse the result.
+ * sends the elements of the array to the server as the types of the parameters, and it parses the result with the
+ * array's method `getTypeParser`.
  */
 function queryTypes(parameterOids: number[]): number[] & Pick<typeof types, 'getTypeParser'> {
   return Object.assign(parameterOids, { getTypeParser: types.getTypeParser.bind(types) })

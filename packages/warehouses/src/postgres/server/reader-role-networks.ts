@@ -97,8 +97,9 @@ const endRejectedSessions = `
     where allowed.login = a.usename and a.client_addr <<= allowed.network)`
 
 /**
- * Returns pg_hba.conf rules for readers' logins only. `restrictedReaders` may connect only from certain networks. The server applies the first matching rule, so the rules for all other readers come last. Readers must use
- * TLS, except from the server's own machine.
+ * Returns pg_hba.conf rules for readers' logins only. `restrictedReaders` may connect only from certain networks. The
+ * server applies the first matching rule, so the rules for all other readers come last. Readers must use TLS, except
+ * from the server's own machine.
  */
 function formatRules(restrictedReaders: readonly ReaderNetworks[]): string {
   const lines = ['# Sluice replaces this file when a warehouse reader changes.']
