@@ -29,7 +29,7 @@ export async function exportRows(
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
   const { columns, copy, firstChunk } = await session.run(async (client, setTimeLimit) => {
     const { from, columns } =
-      'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query)
+      'table' in source ? await readTableSource(client, source.table) : await readQuerySource(client, query)
     await client.query(`${setTimeLimit}; set local synchronize_seqscans = off`)
     const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
     client.query(copy)
@@ -77,7 +77,7 @@ async function readTableSource(
  * Returns the user's query as a subquery, and its result columns. First declares a cursor for the text, which the
  * server accepts only if the text is a single query. Only then may the text be embedded in another statement.
  */
-async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
+async function readQuerySource(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
   await executeSingleStatement(client, cursorPrefix + text)
   const { fields } = await client.query('fetch forward 0 from page')
   await client.query('close page')

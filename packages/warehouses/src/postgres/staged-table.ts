@@ -72,7 +72,7 @@ export class PostgresStagedTable implements StagedTable {
    */
   readonly replacedBytes: number
   readonly #pools: PostgresPools
-  #hasBegunWriting = false
+  #hasStartedWriting = false
 
   constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
     this.#pools = pools
@@ -95,8 +95,8 @@ export class PostgresStagedTable implements StagedTable {
 
   /** See `StagedTable.write`. Frees disk space and throws a retryable problem if the disk is full. */
   async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
-    if (this.#hasBegunWriting) throw new Error('A load is written once.')
-    this.#hasBegunWriting = true
+    if (this.#hasStartedWriting) throw new Error('A load is written once.')
+    this.#hasStartedWriting = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     // The previous attempt may have failed because readers never ended. A retry therefore freezes its rows, so its
     // publication need not wait for readers.

@@ -67,7 +67,8 @@ async function duplicateKeyProblem(
 
 /**
  * Finds one combination of values of the columns that several rows have, and the number of these rows. Returns
- * undefined if there is none, or if the query fails. `table` is the name of a table in the hidden schema.
+ * undefined if each row has another combination, or if the query fails. `table` is the name of a table in the hidden
+ * schema.
  */
 async function findDuplicates(
   transactions: PostgresPools['transactions'],

@@ -53,12 +53,16 @@ export async function prepareMerges(
     assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
     load.parentLoad = findParentLoad(loads, load.target)
   }
-  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) return
+  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) {
+    // The published partitions stay, so the publication need not wait for readers with older snapshots.
+    for (const load of loads) load.blockingSnapshots = []
+    return
+  }
   const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
   const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   const loadsToCopy = new Set<PostgresStagedTable>()
   for (const load of loads) {
-    const mustCopy = keepsPrevious || !(await canMergeInPlace(pools, load, signal))
+    const mustCopy = keepsPrevious || !(await prepareMergeInPlace(pools, load, signal))
     if (mustCopy) loadsToCopy.add(load)
   }
   for (const load of childLoads) if (loadsToCopy.has(load.parentLoad!)) loadsToCopy.add(load)
@@ -66,18 +70,13 @@ export async function prepareMerges(
     if (loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/**
- * Returns true if the merges leave the rows and columns of all tables as they are. In this case, clears
- * `load.blockingSnapshots` of all loads.
- */
+/** Returns true if the merges leave the rows and columns of all tables as they are. */
 async function areAllUnchanged(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<boolean> {
   for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
-  // The published partitions stay, so the publication need not wait for readers with older snapshots.
-  for (const load of loads) load.blockingSnapshots = []
   return true
 }
 
@@ -111,10 +110,17 @@ async function isUnchangedByMerge(
 }
 
 /**
- * Returns true if the merge only changes rows, or if the table is not published yet. If the table only lacks the key,
- * builds the key's index, except in a dry run. If the table will be merged in place, clears `load.blockingSnapshots`.
+ * Prepares a merge in place. Returns false if that is not possible, because the merge changes more than rows.
+ *
+ * - If the table is not published yet, does nothing and returns true.
+ * - If the table only lacks the key, builds the key's index, except in a dry run.
+ * - If the table can be merged in place, clears `load.blockingSnapshots`.
  */
-async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
+async function prepareMergeInPlace(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     const [currentShape, stagingShape] = await withClient(pools.transactions, signal, async (client) => {
       const shapes = await readShapes(client, [load.target, load.staging])
@@ -276,19 +282,19 @@ const haveSameKey = ({ keys }: MergeNames): string => keys.map((key) => `live.${
 /** Returns the statement that deletes the child rows of staged parents that are no longer in the increment. */
 function deleteMissingChildren(names: MergeNames, parents: StagedParents): string {
   const { liveTable, incomingTable, keys } = names
-  // Without a key, the increment contains all child rows of its parents anew.
+  // An increment without a key contains all child rows of its parents, so all published ones are deleted.
   const isMissing =
     keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey(names)})` : 'true'
   return `delete from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`
 }
 
-/** Returns the statement that deletes the published rows whose staged row meets the condition `isDeleted`. */
+/** Returns the statement that deletes the published rows for which a staged row meets the condition `isDeleted`. */
 function deleteMarkedRows(names: MergeNames, isDeleted: string): string {
   const { liveTable, incomingTable } = names
   return `delete from ${liveTable} as live using ${incomingTable} as incoming where ${haveSameKey(names)} and ${isDeleted}`
 }
 
-/** Returns the statement that updates the published rows whose staged row has other values. */
+/** Returns the statement that updates the published rows for which a staged row has other values. */
 function updateChangedRows(names: MergeNames): string {
   const { liveTable, incomingTable, otherColumns } = names
   const valuesOf = (alias: string) => otherColumns.map((column) => `${alias}.${column}`).join(', ')
@@ -441,7 +447,7 @@ async function copyRowsToStaging(
   const currentNames = currentShape.columns.map(({ name }) => name)
   const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
   const hasKey = load.keys.length > 0
-  // Without statistics, PostgreSQL would plan the joins below badly.
+  // The statistics let PostgreSQL plan the joins below well.
   await client.query(`analyze ${newTable}`)
   const isComparisonCurrent = load.comparison?.run === lastPublication.run
   if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)

@@ -29,7 +29,7 @@ import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { dropReplaced } from '../staging-table-ddl.ts'
 
 /**
- * The lock time-outs of the first tries, in milliseconds. While a try waits for its lock, new readers queue behind it,
+ * The lock time-outs of the first tries, in milliseconds. While a try waits for its lock, new readers queue after it,
  * so the first tries are short.
  */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]

@@ -152,8 +152,8 @@ export async function fetchRows(
 }
 
 /**
- * Fetches at most `rowsToFetch` rows of the cursor `page` and appends them to `fetched.rows`. Also resolves if the byte
- * limit closes the connection meanwhile, which sets `fetched.truncated`.
+ * Fetches at most `rowsToFetch` rows of the cursor `page` and appends them to `fetched.rows`. Also resolves if the
+ * connection is closed because of the byte limit, which sets `fetched.truncated`.
  */
 function fetchBatch(client: Client, rowsToFetch: number, fetched: FetchedRows): Promise<void> {
   return new Promise<void>((resolve, reject) => {
