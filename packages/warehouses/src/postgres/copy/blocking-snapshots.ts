@@ -102,7 +102,7 @@ export async function waitForBlockingSnapshots(
   }
 }
 
-/** Returns the beginning of a sentence. */
+/** Returns the start of a sentence about the readers. */
 const describeReaders = (readerCount: number) =>
   readerCount === 1 ? 'A reader has been' : `${readerCount} readers have been`
 

@@ -8,7 +8,7 @@ import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
 import { selectRowsAfterPublication } from './staged-rows-preview.ts'
 import { readShapes } from '../table-shape.ts'
-import { findBlockingViews } from './table-swap.ts'
+import { listBlockingViews } from './table-swap.ts'
 
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
 const setStatementTimeout = `set local statement_timeout = '12h'`
@@ -32,8 +32,8 @@ export async function planTables(
 }
 
 /**
- * Plans one table with the same comparison as `planSwap`, in a transaction that only reads. Throws if the table belongs
- * to another owner, the staging table is missing, or views of other roles block the change.
+ * Plans one table with the same comparison as `prepareSwap`, in a transaction that only reads. Throws if the table
+ * belongs to another owner, the staging table is missing, or views of other roles block the change.
  */
 async function planLoadedTable(
   pools: PostgresPools,
@@ -64,7 +64,7 @@ async function planLoadedTable(
           load.suppliedColumns,
         )
         // Throws if another role owns one of the views. The views themselves are not needed.
-        await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
+        await listBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
       const rowCountChanges =
         currentShape && !isMerge ? reportRowLoss(load.target, lastPublication?.tableRows, load.written!.rows) : []

@@ -21,7 +21,7 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
 import { waitForBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { commitSwaps, retryableStates } from './commit-swaps.ts'
-import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './table-swap.ts'
+import { interruptAutovacuum, lockTables, prepareSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
@@ -181,7 +181,7 @@ async function swapAll(
     const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, options.mode, readRole))
+    for (const load of loads) swaps.push(await prepareSwap(client, load, options.mode, readRole))
     // The check waits for the disk. No other attempt can publish meanwhile, because this one has entered the run.
     const isCurrent = isCurrentAttempt()
     // Prevents an unhandled rejection before `assertCurrentAttempt` awaits the promise.
@@ -278,7 +278,7 @@ export function sumTables(tables: PublishedTable[]) {
 }
 
 /**
- * Returns the problem if an object that `planSwap` did not handle, such as a rule, prevents the change of a column's
+ * Returns the problem if an object that `prepareSwap` did not handle, such as a rule, prevents the change of a column's
  * type. Returns undefined for any other error.
  */
 function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {

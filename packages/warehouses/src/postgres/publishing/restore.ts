@@ -31,7 +31,7 @@ import {
   idleTransactionTimeout,
 } from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
-import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
+import { blockAutovacuum, listBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
@@ -248,7 +248,7 @@ async function planShapeChange(
     : tableStatements
   return {
     statements: [...completeSql, ...reshapeSql],
-    views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
+    views: await listBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
       ...added.map(describeAddedColumn),

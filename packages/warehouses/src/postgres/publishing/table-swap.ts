@@ -89,12 +89,12 @@ function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): strin
 }
 
 /**
- * Plans the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In the
- * publishing transaction, already creates a table that does not exist, adds missing columns to the staging table, and
- * executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of
+ * Prepares the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In
+ * the publishing transaction, already creates a table that does not exist, adds missing columns to the staging table,
+ * and executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of
  * other roles block the change.
  */
-export async function planSwap(
+export async function prepareSwap(
   client: ClientBase,
   load: PostgresStagedTable,
   mode: WriteMode | undefined,
@@ -124,7 +124,8 @@ export async function planSwap(
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
   if (isMerge) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
+    if (!load.copiedRows)
+      return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
     if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
     if (load.comparison) published.merged = load.comparison.merged
@@ -133,7 +134,7 @@ export async function planSwap(
   const reshapeSql = evolution.rebuild
     ? [`drop table ${quotedNames.table}`, ...createTable(quotedNames.table, plan.columns, readRole)]
     : evolution.tableStatements
-  const views = await findBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
+  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreatedViews(views))
   const detachSql = currentShape.partition
@@ -222,7 +223,7 @@ export function statementsOf(
  * Merges the increment into the published partition. Returns the table's swap with the statements that remain for the
  * commit. Throws a retryable problem if another run has changed the table.
  */
-async function planMergeInPlace(
+async function executeMergeInPlace(
   client: ClientBase,
   swap: Omit<TableSwap, 'statements'>,
   currentShape: PostgresShape,
@@ -254,7 +255,7 @@ async function planMergeInPlace(
  * Returns the views that read changed or dropped columns, and the views that read those views. If the table is rebuilt,
  * returns all views that read it. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them.
  */
-export async function findBlockingViews(
+export async function listBlockingViews(
   client: ClientBase,
   problemContext: ProblemContext,
   currentShape: PostgresShape,
