@@ -67,7 +67,7 @@ async function waitForLock(client: pg.Client): Promise<void> {
  */
 export async function assertMigrated(db: Kysely<any>, folder: string, settingName: string): Promise<void> {
   const applied = await listAppliedMigrations(db)
-  const missing = listFiles(folder).filter((name) => !applied.includes(name))
+  const missing = listMigrationNames(folder).filter((name) => !applied.includes(name))
   if (missing.length === 0) return
   throw new MigrationProblem(
     `The database of ${settingName} is not migrated (${missing.join(', ')} is missing): run bin/migrate.ts with the same ${settingName}, then start again.`,
@@ -89,13 +89,14 @@ interface MigrationFile {
 }
 
 function listMigrationFiles(folder: string): MigrationFile[] {
-  return listFiles(folder).map((name) => {
+  return listMigrationNames(folder).map((name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
   })
 }
 
-function listFiles(folder: string): string[] {
+/** Lists the names of the `NNNN_name.sql` files of a folder, in order. */
+function listMigrationNames(folder: string): string[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_[a-z0-9_]+\.sql$/.test(file))
     .toSorted()
@@ -106,10 +107,10 @@ function listFiles(folder: string): string[] {
  * if an applied migration has no file or another checksum, or if a new file would come before an applied one.
  */
 function listPendingMigrations(files: MigrationFile[], applied: ReadonlyMap<string, string>): MigrationFile[] {
-  const unknown = [...applied.keys()].filter((name) => !files.some((file) => file.name === name))
-  if (unknown.length > 0) {
+  const unknownNames = [...applied.keys()].filter((name) => !files.some((file) => file.name === name))
+  if (unknownNames.length > 0) {
     throw new MigrationProblem(
-      `The database was migrated by a newer version (${unknown.join(', ')} is not known here): run that version or a later one.`,
+      `The database was migrated by a newer version (${unknownNames.join(', ')} is not known here): run that version or a later one.`,
     )
   }
   for (const { name, checksum } of files) {
@@ -135,18 +136,18 @@ const splitStatements = (text: string): string[] =>
   text.split(/(?<=;)\n/).filter((statement) => statement.trim() !== '')
 
 /**
- * Executes the statements of a migration and records it as applied. Throws `MigrationProblem`. Without a transaction,
- * the statements before a failed one keep their effect.
+ * Executes the statements of a migration and records it as applied. Throws `MigrationProblem`. If the migration runs
+ * without a transaction, the statements before a failed one keep their effect.
  */
 async function applyMigration(client: pg.Client, { name, checksum, text }: MigrationFile): Promise<void> {
-  const inTransaction = !text.startsWith(withoutTransaction)
-  const statements = inTransaction ? ['begin', text] : splitStatements(text)
+  const usesTransaction = !text.startsWith(withoutTransaction)
+  const statements = usesTransaction ? ['begin', text] : splitStatements(text)
   try {
     for (const statement of statements) await client.query(statement)
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum])
-    if (inTransaction) await client.query('commit')
+    if (usesTransaction) await client.query('commit')
   } catch (error) {
-    if (inTransaction) await client.query('rollback')
+    if (usesTransaction) await client.query('rollback')
     throw new MigrationProblem(`Migration ${name} failed: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -10,8 +10,8 @@ import pg from 'pg'
 export const prepared = (name: string): RawBuilder<unknown> => sql.raw(`/*prepared ${name}*/`)
 
 /**
- * Converts a row that a statement returned as JSON to the types of `select *`: texts in columns named `…_at` or
- * `…_after` become Dates. Changes and returns the same object.
+ * Converts a row that a statement returned as JSON to the types that `select *` would return: texts in columns named
+ * `…_at` or `…_after` become Dates. Changes the object and returns it.
  */
 // The caller knows what the statement selects.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
@@ -22,6 +22,7 @@ export function parseJsonRow<Row>(json: unknown): Row {
   return row as Row
 }
 
+/** The comment of `prepared` at the start of a statement (group 1) or at its end (group 2). */
 const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\/|\/\*prepared ([\w-]+)\*\/$/
 
 /** A pg client that runs marked statements as named prepared statements. */

@@ -4,10 +4,11 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
  * The size of the read buffer. With it, reading a chunk of rows takes two system calls instead of eight with Node's
  * default size.
  */
-const readBytes = 256 * 1024
+const readBufferBytes = 256 * 1024
 
 type BytesHandler = (bytes: Buffer) => void
 
+/** The current handler of each socket that `createReusedBufferSocket` created. */
 const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>()
 
 /**
@@ -22,7 +23,7 @@ export function createReusedBufferSocket(options: SocketConstructorOpts = {}): S
   const socket = new Socket({
     ...options,
     onread: {
-      buffer: Buffer.allocUnsafeSlow(readBytes),
+      buffer: Buffer.allocUnsafeSlow(readBufferBytes),
       callback(length, buffer) {
         const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length)
         if (receiver.handle) receiver.handle(bytes)

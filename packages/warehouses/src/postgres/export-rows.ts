@@ -8,7 +8,7 @@ import { describeColumn } from './postgres-catalog.ts'
 import type { WarehouseAccess } from './postgres-connections.ts'
 import { CopyText } from './queries/copy-text.ts'
 import { cursorPrefix, openQuerySession, type QueryClient } from './queries/query-session.ts'
-import { executeOne } from './queries/read-transaction.ts'
+import { executeSingleStatement } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
@@ -29,7 +29,7 @@ export async function exportRows(
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
   const { columns, copy, firstChunk } = await session.run(async (client, setTimeLimit) => {
     const { from, columns } =
-      'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query)
+      'table' in source ? await readTableSource(client, source.table) : await readQuerySource(client, query)
     await client.query(`${setTimeLimit}; set local synchronize_seqscans = off`)
     const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
     client.query(copy)
@@ -77,8 +77,8 @@ async function readTableSource(
  * Returns the user's query as a subquery, and its result columns. First declares a cursor for the text, which the
  * server accepts only if the text is a single query. Only then may the text be embedded in another statement.
  */
-async function readQuery(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
-  await executeOne(client, cursorPrefix + text)
+async function readQuerySource(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
+  await executeSingleStatement(client, cursorPrefix + text)
   const { fields } = await client.query('fetch forward 0 from page')
   await client.query('close page')
   if (client.getTransactionStatus() !== 'T')
@@ -119,7 +119,9 @@ function columnExpression({ name, dataType }: WarehouseColumn, column: string, f
   // The cast to text gives `true` instead of `t`.
   if (dataType === 'BOOLEAN') return `${column}::text`
   if (format === 'CSV') return column
+  // The formats below are for Excel.
   if (hasDecimalPoint(dataType)) return `replace(${column}::text, '.', ',')`
   if (!canBeFormula(dataType)) return column
+  // Excel would run a text that begins with one of these characters as a formula, so it gets a leading apostrophe.
   return `case when ${column}::text ~ e'^[-=+@\\t\\r]' then '''' || ${column}::text else ${column}::text end`
 }

@@ -8,7 +8,7 @@ import { type PostgresShape, type ShapeColumn, readShape, readShapes } from './t
 import { describeType, storedAs } from './types.ts'
 import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { withClient } from './postgres-connections.ts'
-import { dropKeptIn, dropKeptOf } from './publishing/replaced-tables.ts'
+import { dropKeptTablesOfSchema, dropKeptVersions } from './publishing/replaced-tables.ts'
 import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
 import type { PostgresServer } from './postgres-server.ts'
@@ -30,7 +30,7 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       const qualifiedName = escapeIdentifier(schema)
       await run(qualifiedName, async (client) => {
         await client.query(`begin; ${dropTimeouts}; drop schema if exists ${qualifiedName}`)
-        await dropKeptIn(client, retention, schema)
+        await dropKeptTablesOfSchema(client, retention, schema)
         await client.query('commit')
       }).catch(explainDependents(qualifiedName, 'SCHEMA_NOT_EMPTY'))
     },
@@ -54,7 +54,7 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
         const shape = await readShape(client, schema, table)
         if (shape && !shape.owned) throw tableNotOwned({ qualifiedName })
         await client.query(`drop table if exists ${qualifiedName}`)
-        await dropKeptOf(client, retention, [{ schema, table }])
+        await dropKeptVersions(client, retention, [{ schema, table }])
         await client.query('commit')
       }).catch(explainDependents(qualifiedName, 'VIEWS_DEPEND'))
     },

@@ -17,7 +17,7 @@ import { runTransformation } from './transformation/transform.ts'
 import { typeRules } from './types.ts'
 
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
-  const read = access.read.user
+  const readRole = access.read.user
 
   return {
     stage: (target, signal) => stageTable(pools, target, signal),
@@ -25,7 +25,10 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
       runTransformation(pools, postgresTables(tables), statements, signal, options),
     exposeStagedRows: (tables, attempt) => exposeStagedRows(pools, access, tables, attempt),
     publish: (tables, isCurrentAttempt, signal, options = {}) =>
-      publishRun({ pools, loads: postgresTables(tables), read, retention, isCurrentAttempt, options, waitMs }, signal),
+      publishRun(
+        { pools, loads: postgresTables(tables), readRole, retention, isCurrentAttempt, options, waitMs },
+        signal,
+      ),
     plan: (tables, signal, options = {}) => planTables(pools, postgresTables(tables), options, signal),
     describeStaged: (tables, signal) => describeStaged(pools, postgresTables(tables), signal),
     adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
@@ -49,7 +52,10 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
         return keptPublication && { run: keptPublication.publishedBy, publishedAt: keptPublication.publishedAt }
       }),
     restore: (target, isCurrentAttempt, signal, options = {}) =>
-      restoreKeptTables({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
+      restoreKeptTables(
+        { pools, target, readRole, retention, isCurrentAttempt, options: { ...options, waitMs } },
+        signal,
+      ),
   }
 }
 

@@ -17,7 +17,7 @@ import { findAmbiguousTable, readQueryPlan } from './queries/query-planning.ts'
 import {
   beginReading,
   endReadSession,
-  executeOne,
+  executeSingleStatement,
   fetchRows,
   takeSnapshot,
   toCells,
@@ -65,7 +65,7 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
   await using session = openQuerySession(access, userQuery, { seconds, prefix: cursorPrefix, signal })
   return await session.run(async (client, setTimeLimit) => {
     await client.query(takeSnapshot)
-    await executeOne(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
+    await executeSingleStatement(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
     // Sets the time limit again before each fetch, because functions in the query may have changed it with set_config.
     if (offset > 0) await client.query(`${setTimeLimit}; move forward ${offset} from page`)
     // One more row shows whether there are more than the caller wants.
@@ -93,7 +93,7 @@ async function* queryPages(
   await using session = openQuerySession(access, userQuery, { seconds, prefix: holdPrefix, signal })
   await session.run(async (client, setTimeLimit) => {
     await client.query(takeSnapshot)
-    await executeOne(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
+    await executeSingleStatement(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${setTimeLimit}; commit`)
     // The output formats were set for the transaction, which has ended, so they are set again for the session.
@@ -167,7 +167,7 @@ async function readTable(
     const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     const limit = clampLimit(page.limit, maxQueryRows, 0)
     const declare = `declare page no scroll cursor for select ${list} from ${qualifiedName} limit $1 offset $2`
-    await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
+    await executeSingleStatement(client, declare, [String(limit), String(Math.max(0, page.offset))])
     const { rows, truncated } = await fetchRows(client, limit, defaultQueryBytes)
     if (truncated && rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: toCells(rows, columns), truncated }

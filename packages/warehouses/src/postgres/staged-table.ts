@@ -17,7 +17,7 @@ import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { previousSourceShape } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
-import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
+import { listBlockingSnapshots, type BlockingSnapshots } from './copy/blocking-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
@@ -36,7 +36,7 @@ export class PostgresStagedTable implements StagedTable {
    * The transactions that must end before the rows may be published, because they cannot see the rows. Empty if every
    * row is frozen, or if the rows are merged into the published partition.
    */
-  older: OlderSnapshots[] = []
+  blockingSnapshots: BlockingSnapshots[] = []
   /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: string | undefined
@@ -72,7 +72,7 @@ export class PostgresStagedTable implements StagedTable {
    */
   readonly replacedBytes: number
   readonly #pools: PostgresPools
-  #written = false
+  #hasStartedWriting = false
 
   constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
     this.#pools = pools
@@ -95,16 +95,16 @@ export class PostgresStagedTable implements StagedTable {
 
   /** See `StagedTable.write`. Frees disk space and throws a retryable problem if the disk is full. */
   async write(content: RowContent, signal: AbortSignal): Promise<WrittenRows> {
-    if (this.#written) throw new Error('A load is written once.')
-    this.#written = true
+    if (this.#hasStartedWriting) throw new Error('A load is written once.')
+    this.#hasStartedWriting = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
     // The previous attempt may have failed because readers never ended. A retry therefore freezes its rows, so its
     // publication need not wait for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
     const assertFree = createFreeAssertion(this.#pools, this, signal)
-    const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
-    const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
+    const request = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
+    const written = await copyInto(this.#pools.copies, request, this.problemContext, signal).catch(
       async (error: unknown) => {
         throw (await makeRoomForRetry(error, this.#pools)) ?? error
       },
@@ -113,7 +113,8 @@ export class PostgresStagedTable implements StagedTable {
     await assertFree?.()
     const superseded = await this.#deleteSuperseded(signal)
     const isVisibleToAll = written.frozen && superseded === 0
-    if (!isVisibleToAll) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
+    if (!isVisibleToAll)
+      this.blockingSnapshots = [await withClient(this.#pools.statements, signal, listBlockingSnapshots)]
     await this.#dropIgnoredColumns(signal)
     this.columnFacts = content.facts?.() ?? []
     this.reading = content.reading?.()
@@ -130,9 +131,9 @@ export class PostgresStagedTable implements StagedTable {
     const { precedence = [] } = this.target
     if (precedence.length === 0 || this.keys.length === 0) return 0
     const table = qualifyName('sluice', this.stagingTable)
-    const sameKey = this.keys.map(escapeIdentifier).map((key) => `newer.${key} = older.${key}`)
-    // Texts are compared by their bytes.
-    const rank = (alias: string) => {
+    const haveSameKey = this.keys.map((name) => `newer.${escapeIdentifier(name)} = older.${escapeIdentifier(name)}`)
+    // Returns the SQL expression for the values by which rows are compared. Texts are compared by their bytes.
+    const precedenceOf = (alias: string) => {
       const values = precedence.map((name) => {
         const { type } = this.planned.find((column) => column.name === name)!
         return `${alias}.${escapeIdentifier(name)}${type === 'text' ? ' collate "C"' : ''}`
@@ -144,7 +145,7 @@ export class PostgresStagedTable implements StagedTable {
         await client.query(`begin; set local statement_timeout = '12h'; analyze ${table}`)
         const { rowCount } = await client.query(
           `delete from ${table} as older
-           where exists (select from ${table} as newer where ${sameKey.join(' and ')} and ${rank('newer')} > ${rank('older')})`,
+           where exists (select from ${table} as newer where ${haveSameKey.join(' and ')} and ${precedenceOf('newer')} > ${precedenceOf('older')})`,
         )
         await client.query('commit')
         return rowCount ?? 0

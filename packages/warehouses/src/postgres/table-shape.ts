@@ -72,44 +72,25 @@ export async function readShapes(
   tables: readonly { schema: string; table: string }[],
   { hasLedger = true, isPrepared = true } = {},
 ): Promise<(PostgresShape | undefined)[]> {
-  const { rows } = await client.query({
+  const { rows } = await client.query<ShapeRow>({
     ...(isPrepared && { name: 'sluice_shapes' }),
     text: `select place.position, c.oid::int8, coalesce(pg_relation_filenode(c.oid), 0)::int8 as file, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relhastriggers or coalesce(part.relhastriggers, false) as has_triggers,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
          and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
-       -- An object for each column would take three times as long.
-       (
-         select json_build_object(
-           'names', array_agg(a.attname order by a.attnum),
-           'types', array_agg(format_type(a.atttypid, a.atttypmod) order by a.attnum)
-         )
-         from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-       ) as columns,
-       (
-         select json_object_agg(a.attname, d.description)
-         from pg_description d join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
-         where d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid > 0
-       ) as labels,
+       (${selectColumns('c.oid')}) as columns,
+       (${selectLabels('c.oid')}) as labels,
        array(
          select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum = any(k.partattrs)
        ) as partition_key,
-       key.names as primary_key,
+       (${selectKeyColumns('c.oid, k.partdefid')}) as primary_key,
        ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('part.relname')}) entry)` : 'null'} as last_publication
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
      join pg_namespace n on n.nspname = place.schema
      join pg_class c on c.relnamespace = n.oid and c.relname = place.name
      left join pg_partitioned_table k on k.partrelid = c.oid
      left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
-     -- The key is on the partition, where the rows are.
-     left join lateral (
-       select array_agg(distinct b.attname::text) as names
-       from pg_index x join pg_class i on i.oid = x.indexrelid
-       join pg_attribute b on b.attrelid = x.indrelid and b.attnum = any(x.indkey)
-       where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
-         and x.indrelid in (c.oid, k.partdefid)
-     ) key on true
      where c.relkind in ('r', 'p', 'v', 'm')`,
     values: [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
   })
@@ -117,27 +98,75 @@ export async function readShapes(
   return tables.map((_, index) => shapes.get(index + 1))
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row of the query
-function toShape(relation: Record<string, any>): PostgresShape {
+/**
+ * Selects the names and the types of a relation's columns as one JSON object with two arrays. An object for each column
+ * would take three times as long. `oid` is an SQL expression for the relation's OID.
+ */
+function selectColumns(oid: string): string {
+  return `select json_build_object(
+      'names', array_agg(a.attname order by a.attnum),
+      'types', array_agg(format_type(a.atttypid, a.atttypmod) order by a.attnum)
+    )
+    from pg_attribute a where a.attrelid = ${oid} and a.attnum > 0 and not a.attisdropped`
+}
+
+/** Selects the labels of a relation's columns, which are the comments of the columns, as a JSON object. */
+function selectLabels(oid: string): string {
+  return `select json_object_agg(a.attname, d.description)
+    from pg_description d join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
+    where d.objoid = ${oid} and d.classoid = 'pg_class'::regclass and d.objsubid > 0`
+}
+
+/**
+ * Selects the key columns of a table as one array. `oids` lists the OIDs of the table and of its partition, because the
+ * key is on the partition, where the rows are.
+ */
+function selectKeyColumns(oids: string): string {
+  return `select array_agg(distinct a.attname::text)
+    from pg_index x join pg_class i on i.oid = x.indexrelid
+    join pg_attribute a on a.attrelid = x.indrelid and a.attnum = any(x.indkey)
+    where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
+      and x.indrelid in (${oids})`
+}
+
+/** A row of the query in `readShapes`. node-postgres returns bigint values as strings. */
+interface ShapeRow {
+  position: string
+  oid: string
+  file: string
+  estimated_rows: number
+  partition: string | null
+  has_triggers: boolean
+  /** Null for a relation that is not partitioned. */
+  owned: boolean | null
+  size: number
+  /** `names` is null for a relation without columns. */
+  columns: { names: string[] | null; types: SqlType[] }
+  labels: Record<string, string> | null
+  partition_key: string[]
+  primary_key: string[] | null
+  last_publication: LastPublication | null
+}
+
+function toShape(row: ShapeRow): PostgresShape {
   return {
-    oid: Number(relation['oid']),
-    file: Number(relation['file']),
-    owned: relation['owned'] === true,
-    ...(relation['partition'] !== null && { partition: relation['partition'] }),
-    ...(relation['last_publication'] !== null && { lastPublication: relation['last_publication'] }),
-    estimatedRows: Math.round(relation['estimated_rows']),
-    size: relation['size'],
-    hasTriggers: relation['has_triggers'],
-    columns: toColumns(relation),
+    oid: Number(row.oid),
+    file: Number(row.file),
+    owned: row.owned === true,
+    ...(row.partition !== null && { partition: row.partition }),
+    ...(row.last_publication !== null && { lastPublication: row.last_publication }),
+    estimatedRows: Math.round(row.estimated_rows),
+    size: row.size,
+    hasTriggers: row.has_triggers,
+    columns: toColumns(row),
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row of the query
-function toColumns(relation: Record<string, any>): ShapeColumn[] {
-  const labels = new Map<string, string>(Object.entries(relation['labels'] ?? {}))
-  const partitionKey = new Set<string>(relation['partition_key'])
-  const primaryKey = new Set<string>(relation['primary_key'])
-  const { names, types }: { names: string[] | null; types: SqlType[] } = relation['columns']
+function toColumns(row: ShapeRow): ShapeColumn[] {
+  const labels = new Map(Object.entries(row.labels ?? {}))
+  const partitionKey = new Set(row.partition_key)
+  const primaryKey = new Set(row.primary_key)
+  const { names, types } = row.columns
   return (names ?? []).map((name, index) => ({
     name,
     label: labels.get(name) ?? name,

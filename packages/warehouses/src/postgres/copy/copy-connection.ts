@@ -2,8 +2,8 @@ import type { Connection, Pool, Submittable } from 'pg'
 import { type BorrowedConnection, borrowConnection } from '../postgres-connections.ts'
 
 /**
- * The application name of connections that copy. Such connections read no table, so `older-snapshots.ts` does not wait
- * for their snapshots.
+ * The application name of connections that copy. They read no table, so publications do not wait for their snapshots
+ * (`blocking-snapshots.ts`).
  */
 export const copyApplicationName = 'sluice copy'
 

@@ -51,12 +51,11 @@ const twoConnectionsFromBytes = 64 * 1024 * 1024
  */
 export async function copyInto(
   pool: Pool,
-  copying: CopyRequest,
+  { staging, columns, types, content, frozen, assertFree }: CopyRequest,
   problemContext: ProblemContext,
   signal: AbortSignal,
 ): Promise<CopyResult> {
-  const { columns, types, content, assertFree } = copying
-  const statement = { table: qualifyName('sluice', copying.staging), columns }
+  const statement = { table: qualifyName('sluice', staging), columns }
   const rows = content.rows(types)
   const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
@@ -69,7 +68,7 @@ export async function copyInto(
     return { isComplete, rows: await distributor.finish(connections) }
   }
   try {
-    const maxFrozenBytes = copying.frozen ? Infinity : twoConnectionsFromBytes
+    const maxFrozenBytes = frozen ? Infinity : twoConnectionsFromBytes
     const isKnownToBeLarge = (content.size ?? 0) >= maxFrozenBytes
     let frozenRows = 0
     if (!isKnownToBeLarge) {
@@ -77,6 +76,7 @@ export async function copyInto(
       if (isComplete) return { rows, bytes: distributor.bytes, frozen: true }
       frozenRows = rows
     }
+    // Copies the rest of the source after the frozen rows.
     const { rows: otherRows } = await copyChunks({ freeze: false, connectionCount: 2, maxBytes: Infinity })
     return { rows: frozenRows + otherRows, bytes: distributor.bytes, frozen: false }
   } catch (error) {
@@ -112,7 +112,7 @@ class ChunkDistributor implements Disposable {
   #failure: Error | undefined
   /** Rejects the current wait. */
   #rejectWait: ((error: Error) => void) | undefined
-  /** Ends the current wait for a connection that can accept a chunk. */
+  /** Wakes `#waitForConnection`, because a connection has written a chunk. */
   #onChunkWritten: (() => void) | undefined
 
   /** `client` is the organisation; its share of the copy slots limits this copy. */

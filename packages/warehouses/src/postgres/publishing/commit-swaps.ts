@@ -123,7 +123,10 @@ function statementAt(statements: readonly string[], position: number): string | 
 
 const asyncCommit = 'set local synchronous_commit = off'
 
-/** Its commit waits until everything before it is on disk. */
+/**
+ * Writes a message to the WAL, which nothing reads. The statement commits with the default `synchronous_commit`, so it
+ * returns only when all earlier commits are on disk.
+ */
 const waitForDisk = `select pg_logical_emit_message(true, 'sluice', 'published')`
 
 /** Waits until everything that this server has committed is on disk. */

@@ -11,7 +11,7 @@ import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { reportRowLoss } from '../../shape/load-shape.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { collectStatistics } from './planner-statistics.ts'
 
 /**
@@ -34,7 +34,8 @@ export async function indexAndAnalyze(
       const missingKeyColumns = listMissingKeyColumns(load, shape)
       if (missingKeyColumns.length > 0)
         await client.query(`alter table ${table} add primary key (${missingKeyColumns.join(', ')})`)
-      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rows: stagedRowCount(load) })
+      const rowCount = stagedRowCount(load)
+      await collectStatistics(client, table, { columns: shape.columns, keys: load.keys, rowCount })
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -56,15 +57,19 @@ async function duplicateKeyProblem(
   if (sqlStateOf(error) !== sqlStates.uniqueViolation) return undefined
   const { keys, target, transformed, copiedRows, stagingTable } = load
   const { qualifiedName } = load.problemContext
-  const find = (table: string, columns: readonly string[]) => findDuplicates(transactions, table, columns, signal)
-  const partition = copiedRows && load.shapes?.currentShape?.partition
-  const inTable = partition === undefined ? undefined : await find(partition, keys)
-  if (inTable) return duplicateKeyInTable({ qualifiedName, keys }, inTable)
+  const findIn = (table: string, columns: readonly string[]) => findDuplicates(transactions, table, columns, signal)
+  const copiedPartition = copiedRows && load.shapes?.currentShape?.partition
+  const publishedDuplicate = copiedPartition === undefined ? undefined : await findIn(copiedPartition, keys)
+  if (publishedDuplicate) return duplicateKeyInTable({ qualifiedName, keys }, publishedDuplicate)
   const keyedLoad = { qualifiedName, keys, target, transformed }
-  return findDuplicateKeyProblem(keyedLoad, (columns) => find(stagingTable, columns), error)
+  return findDuplicateKeyProblem(keyedLoad, (columns) => findIn(stagingTable, columns), error)
 }
 
-/** Finds values of the columns that several rows share. Returns undefined without such values, and if the query fails. */
+/**
+ * Finds one combination of values of the columns that several rows have, and the number of these rows. Returns
+ * undefined if each row has another combination, or if the query fails. `table` is the name of a table in the hidden
+ * schema.
+ */
 async function findDuplicates(
   transactions: PostgresPools['transactions'],
   table: string,
@@ -97,9 +102,13 @@ function stagedRowCount({ written, copiedRows }: PostgresStagedTable): number {
 }
 
 /**
- * Gives the staging table the columns that only the published table has, so that checks on staged rows can use them.
- * Widens its columns to the types of the published table. Reads the shapes of the load, unless they were read before.
- * Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the plan rejects the rows.
+ * Completes the staging table, so that checks on staged rows can use it like the published table:
+ *
+ * - adds the columns that only the published table has,
+ * - widens its columns to the types of the published table.
+ *
+ * Sets `load.filledColumns`, `load.previouslySupplied` and `load.shapes`. Throws `WarehouseProblem` SCHEMA_MISMATCH or
+ * DATES_AMBIGUOUS if the plan rejects the rows.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
@@ -118,13 +127,14 @@ export async function completeStagingTable(
         staging,
         merging: merging && currentShape !== undefined,
       })
+      // Throws early if the row loss is an error. The publication reports a row loss that is not.
       if (!merging) reportRowLoss(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(stagingTable, plan)
       if (statements.length === 0) return
       await client.query(statements.join(';'))
       // Rewritten rows are invisible to older snapshots, so the publication must wait for readers with such snapshots.
-      if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
+      if (plan.restaged.length > 0) load.blockingSnapshots = [await listBlockingSnapshots(client)]
       load.shapes = { staging: (await readShape(client, 'sluice', load.stagingTable))!, currentShape }
     })
   } catch (error) {

@@ -17,10 +17,10 @@ import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { readShape, readShapes, type PostgresShape } from '../table-shape.ts'
+import { readShape, readShapes, type PostgresShape, type ShapeColumn } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
 import { describeType } from '../types.ts'
 
@@ -53,26 +53,30 @@ export async function prepareMerges(
     assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
     load.parentLoad = findParentLoad(loads, load.target)
   }
-  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) return
+  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) {
+    // The published partitions stay, so the publication need not wait for readers with older snapshots.
+    for (const load of loads) load.blockingSnapshots = []
+    return
+  }
+  const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
+  const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   const loadsToCopy = new Set<PostgresStagedTable>()
-  for (const load of loads) if (keepsPrevious || !(await canMergeInPlace(pools, load, signal))) loadsToCopy.add(load)
-  for (const load of loads) if (load.parentLoad && loadsToCopy.has(load.parentLoad)) loadsToCopy.add(load)
-  for (const load of loads) if (load.parentLoad && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
-  for (const load of loads) if (!load.parentLoad && loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) {
+    const mustCopy = keepsPrevious || !(await prepareMergeInPlace(pools, load, signal))
+    if (mustCopy) loadsToCopy.add(load)
+  }
+  for (const load of childLoads) if (loadsToCopy.has(load.parentLoad!)) loadsToCopy.add(load)
+  for (const load of [...childLoads, ...otherLoads])
+    if (loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/**
- * Returns true if the merges leave the rows and columns of all tables as they are. Then clears `load.older` of all
- * loads.
- */
+/** Returns true if the merges leave the rows and columns of all tables as they are. */
 async function areAllUnchanged(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<boolean> {
   for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
-  // The published partitions stay, so the publication need not wait for readers with older snapshots.
-  for (const load of loads) load.older = []
   return true
 }
 
@@ -106,10 +110,17 @@ async function isUnchangedByMerge(
 }
 
 /**
- * Returns true if the merge only changes rows, or if the table is not published yet. If the table only lacks the key,
- * builds the key's index, except in a dry run. If the table will be merged in place, clears `load.older`.
+ * Prepares a merge in place. Returns false if that is not possible, because the merge changes more than rows.
+ *
+ * - If the table is not published yet, does nothing and returns true.
+ * - If the table only lacks the key, builds the key's index, except in a dry run.
+ * - If the table can be merged in place, clears `load.blockingSnapshots`.
  */
-async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
+async function prepareMergeInPlace(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     const [currentShape, stagingShape] = await withClient(pools.transactions, signal, async (client) => {
       const shapes = await readShapes(client, [load.target, load.staging])
@@ -126,7 +137,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       if (!hasKeyNow) return false
     }
     // The published partition stays, so transactions with older snapshots still see their rows.
-    load.older = []
+    load.blockingSnapshots = []
     return true
   } catch (error) {
     signal.throwIfAborted()
@@ -175,7 +186,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
       }
       load.copiedRows = await copyRowsToStaging(client, load, currentShape, stagingShape)
       await client.query('commit')
-      load.older = [await listOlderSnapshots(client)]
+      load.blockingSnapshots = [await listBlockingSnapshots(client)]
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -211,7 +222,7 @@ function hasMergedColumns(
 }
 
 /** Returns the columns of the staging table that replace values of published rows. */
-function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
+function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape): ShapeColumn[] {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
 }
@@ -228,48 +239,83 @@ export async function mergeInPlace(
   partition: string,
   stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const [targetTable, incomingTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const columns = mergedColumns(load, stagingShape).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
-  const otherColumns = columns.filter((column) => !keys.includes(column))
-  const hasKey = keys.length > 0
-  const keysMatchSql = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
-  const isNotIncomingSql = hasKey
-    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
-    : 'true'
-  const isNewSql = hasKey ? `not exists (select from ${targetTable} as live where ${keysMatchSql})` : 'true'
-  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming')
-  const valuesOf = (table: string) => otherColumns.map((column) => `${table}.${column}`).join(', ')
+  const names: MergeNames = {
+    liveTable: qualifyName('sluice', partition),
+    incomingTable: qualifyName('sluice', load.stagingTable),
+    columns,
+    keys,
+    otherColumns: columns.filter((column) => !keys.includes(column)),
+  }
+  const isDeleted = deletedCondition(load, stagingShape, 'incoming')
+  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
   const countAffectedRows = async (statement: string) => (await client.query(statement)).rowCount ?? 0
   let removed = 0
   let changed = 0
 
   await client.query(setMergeTimeout)
-  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
   if (parents && (await readColumnNames(client, partition)).has(parents.column))
-    removed += await countAffectedRows(
-      `delete from ${targetTable} as live where ${isChildOf(parents, 'live')} and ${isNotIncomingSql}`,
-    )
-  if (isDeletedSql)
-    removed += await countAffectedRows(
-      `delete from ${targetTable} as live using ${incomingTable} as incoming where ${keysMatchSql} and ${isDeletedSql}`,
-    )
-  if (hasKey && otherColumns.length > 0)
-    changed = await countAffectedRows(
-      `update ${targetTable} as live set (${otherColumns.join(', ')}) = row(${valuesOf('incoming')}) from ${incomingTable} as incoming
-       where ${keysMatchSql} and row(${valuesOf('live')}) is distinct from row(${valuesOf('incoming')})`,
-    )
-  const notDeletedSql = isDeletedSql ? ` and not ${isDeletedSql}` : ''
-  const added = await countAffectedRows(
-    `insert into ${targetTable} (${columns.join(', ')}) select ${columns.join(', ')} from ${incomingTable} as incoming
-     where ${isNewSql}${notDeletedSql}`,
-  )
+    removed += await countAffectedRows(deleteMissingChildren(names, parents))
+  if (isDeleted) removed += await countAffectedRows(deleteMarkedRows(names, isDeleted))
+  if (keys.length > 0 && names.otherColumns.length > 0) changed = await countAffectedRows(updateChangedRows(names))
+  const added = await countAffectedRows(insertNewRows(names, isDeleted))
   return { added, changed, removed }
 }
 
 /**
- * Counts the rows that a merge will change. Returns the numbers and stores them in `load.comparison`. Throws a
- * retryable problem if the published table has no ledger row, because another run is changing it.
+ * The quoted names in the statements of a merge. In each statement, the published partition has the alias `live`, and
+ * the staging table has the alias `incoming`.
+ */
+interface MergeNames {
+  liveTable: string
+  incomingTable: string
+  /** The columns that the merge replaces: the key columns and `otherColumns`. */
+  columns: string[]
+  keys: string[]
+  otherColumns: string[]
+}
+
+/** Returns the SQL condition that the rows `live` and `incoming` have the same key. */
+const haveSameKey = ({ keys }: MergeNames): string => keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
+
+/** Returns the statement that deletes the child rows of staged parents that are no longer in the increment. */
+function deleteMissingChildren(names: MergeNames, parents: StagedParents): string {
+  const { liveTable, incomingTable, keys } = names
+  // An increment without a key contains all child rows of its parents, so all published ones are deleted.
+  const isMissing =
+    keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey(names)})` : 'true'
+  return `delete from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`
+}
+
+/** Returns the statement that deletes the published rows for which a staged row meets the condition `isDeleted`. */
+function deleteMarkedRows(names: MergeNames, isDeleted: string): string {
+  const { liveTable, incomingTable } = names
+  return `delete from ${liveTable} as live using ${incomingTable} as incoming where ${haveSameKey(names)} and ${isDeleted}`
+}
+
+/** Returns the statement that updates the published rows for which a staged row has other values. */
+function updateChangedRows(names: MergeNames): string {
+  const { liveTable, incomingTable, otherColumns } = names
+  const valuesOf = (alias: string) => otherColumns.map((column) => `${alias}.${column}`).join(', ')
+  return `update ${liveTable} as live set (${otherColumns.join(', ')}) = row(${valuesOf('incoming')})
+    from ${incomingTable} as incoming
+    where ${haveSameKey(names)} and row(${valuesOf('live')}) is distinct from row(${valuesOf('incoming')})`
+}
+
+/** Returns the statement that inserts the staged rows that have no published row and are not marked as deleted. */
+function insertNewRows(names: MergeNames, isDeleted: string | undefined): string {
+  const { liveTable, incomingTable, columns, keys } = names
+  const isNew = keys.length > 0 ? `not exists (select from ${liveTable} as live where ${haveSameKey(names)})` : 'true'
+  const isNotDeleted = isDeleted ? `not ${isDeleted}` : 'true'
+  const columnNames = columns.join(', ')
+  return `insert into ${liveTable} (${columnNames}) select ${columnNames} from ${incomingTable} as incoming
+    where ${isNew} and ${isNotDeleted}`
+}
+
+/**
+ * Counts the rows that a merge will add, change and remove. Returns the numbers and stores them in `load.comparison`.
+ * Throws a retryable problem if the published table has no ledger row, because another run is changing it.
  */
 async function compareWithTable(
   client: ClientBase,
@@ -294,58 +340,50 @@ async function countMergedRows(
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
 ): Promise<MergedRows> {
-  const [table, incomingTable] = [
-    qualifyName('sluice', currentShape.partition!),
-    qualifyName('sluice', load.stagingTable),
-  ]
-  const replacedColumns = mergedColumns(load, stagingShape)
-  const currentColumns = new Set(currentShape.columns.map(({ name }) => name))
+  const liveTable = qualifyName('sluice', currentShape.partition!)
+  const incomingTable = qualifyName('sluice', load.stagingTable)
+  const currentNames = new Set(currentShape.columns.map(({ name }) => name))
   // Columns that the published table does not have yet are NULL in its rows.
-  const toLiveValue = ({ name, type }: (typeof replacedColumns)[number]) =>
-    currentColumns.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
+  const liveValue = ({ name, type }: ShapeColumn) =>
+    currentNames.has(name) ? `live.${escapeIdentifier(name)}::${type}` : `null::${type}`
+  const incomingValue = ({ name }: ShapeColumn) => `incoming.${escapeIdentifier(name)}`
   const keyColumns = stagingShape.columns.filter(({ name }) => load.keys.includes(name))
-  const otherColumns = replacedColumns.filter(({ name }) => !load.keys.includes(name))
+  const otherColumns = mergedColumns(load, stagingShape).filter(({ name }) => !load.keys.includes(name))
   const hasKey = keyColumns.length > 0
-  const keysMatchSql = keyColumns
-    .map((column) => `${toLiveValue(column)} = incoming.${escapeIdentifier(column.name)}`)
-    .join(' and ')
-  const incomingValues = otherColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
-  const isDifferentSql =
+  const haveSameKey = keyColumns.map((column) => `${liveValue(column)} = ${incomingValue(column)}`).join(' and ')
+  const isDifferent =
     hasKey && otherColumns.length > 0
-      ? `row(${otherColumns.map(toLiveValue).join(', ')}) is distinct from row(${incomingValues})`
+      ? `row(${otherColumns.map(liveValue).join(', ')}) is distinct from row(${otherColumns.map(incomingValue).join(', ')})`
       : 'false'
-  const isDeletedSql = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
+  const isDeleted = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
   // The join finds the published row by the key. If the load has no key, every row is new.
-  const joinClause = hasKey ? ` left join ${table} as live on ${keysMatchSql}` : ''
-  const isNewSql = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
-  // Rows of the table can share a key if they were loaded without it. One of them is replaced, the others are removed.
-  const keys = keyColumns.map(({ name }) => `incoming.${escapeIdentifier(name)}`).join(', ')
+  const joinClause = hasKey ? ` left join ${liveTable} as live on ${haveSameKey}` : ''
+  const isNew = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
+  // Rows of the table can share a key if they were loaded without it. The merge replaces one of them and removes the
+  // others, so existing rows are counted by their distinct keys.
   const mayShareKeys = hasKey && !wasKeyedBy(currentShape.columns, load.keys)
-  const countKeys = mayShareKeys ? `count(distinct (${keys}))` : 'count(*)'
-  const isExistingSql = `not (${isNewSql})`
+  const countKeys = mayShareKeys ? `count(distinct (${keyColumns.map(incomingValue).join(', ')}))` : 'count(*)'
+  const countExistingKeys = (condition: string) => `${countKeys} filter (where not (${isNew}) and ${condition})`
   const { rows } = await client.query<MergedRows>(
-    `select count(*) filter (where ${isNewSql} and not ${isDeletedSql})::float8 as added,
-       (${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql})
-         - ${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql} and not ${isDifferentSql}))::float8 as changed,
-       (count(*) filter (where ${isExistingSql})
-         - ${countKeys} filter (where ${isExistingSql} and not ${isDeletedSql}))::float8 as removed
+    `select count(*) filter (where ${isNew} and not ${isDeleted})::float8 as added,
+       (${countExistingKeys(`not ${isDeleted}`)}
+         - ${countExistingKeys(`not ${isDeleted} and not ${isDifferent}`)})::float8 as changed,
+       (count(*) filter (where not (${isNew})) - ${countExistingKeys(`not ${isDeleted}`)})::float8 as removed
      from ${incomingTable} as incoming${joinClause}`,
   )
   const mergedRows = rows[0]!
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  if (!parents || !currentColumns.has(parents.column)) return mergedRows
-  const isNotIncomingSql = hasKey
-    ? `not exists (select from ${incomingTable} as incoming where ${keysMatchSql})`
-    : 'true'
-  const { rows: removedParts } = await client.query<{ removed: number }>(
-    `select count(*)::float8 as removed from ${table} as live where ${isChildOf(parents, 'live')} and ${isNotIncomingSql}`,
+  if (!parents || !currentNames.has(parents.column)) return mergedRows
+  const isMissing = hasKey ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey})` : 'true'
+  const { rows: missingChildren } = await client.query<{ count: number }>(
+    `select count(*)::float8 as count from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`,
   )
-  return { ...mergedRows, removed: mergedRows.removed + removedParts[0]!.removed }
+  return { ...mergedRows, removed: mergedRows.removed + missingChildren[0]!.count }
 }
 
 /**
- * Returns the SQL condition for a staged row that is marked as deleted, or undefined if the load has no column for such
- * marks.
+ * Returns the SQL condition that a staged row is marked as deleted, or undefined if the load has no column that marks
+ * deleted rows. `alias` is the alias of the staging table in the statement.
  */
 export function deletedCondition(
   { target }: { target: { deletedColumn?: string } },
@@ -360,12 +398,14 @@ export function deletedCondition(
 }
 
 /**
- * Returns the SQL condition that a row is a child row of one of the staged parent records. Compares ids as text,
- * because the parent and child tables may store them with different types.
+ * Returns the SQL condition that a row is a child row of one of the staged parent records. `alias` is the alias of the
+ * child table in the statement. A child row stores the parent's key as text in one column, with slashes between the
+ * values of several key columns, such as `12/a`. Compares as text, because the tables may store ids with different
+ * types.
  */
 export function isChildOf({ staging, keys, column }: StagedParents, alias: string): string {
-  const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
-  return `exists (select from ${qualifyName('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
+  const parentId = keys.map((key) => `parent.${escapeIdentifier(key)}::text`).join(` || '/' || `)
+  return `exists (select from ${qualifyName('sluice', staging)} as parent where ${parentId} = ${alias}.${escapeIdentifier(column)}::text)`
 }
 
 async function readColumnNames(client: ClientBase, partition: string): Promise<ReadonlySet<string>> {
@@ -392,40 +432,43 @@ async function copyRowsToStaging(
   const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-  const [oldTable, newTable] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
-  const { table } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
-  for (const statement of completeStaging(newTable, table)) await client.query(statement)
+  const oldTable = qualifyName('sluice', partition)
+  const newTable = qualifyName('sluice', load.stagingTable)
+  const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
+  for (const statement of completeStaging(newTable, plan)) await client.query(statement)
   const completedShape = (await readShape(client, 'sluice', load.stagingTable))!
   const completedTypes = new Map(completedShape.columns.map(({ name, type }) => [name, type]))
-  const cast = (name: string) => `old.${escapeIdentifier(name)}::${completedTypes.get(name)}`
+  // Published values get the types of the staging table.
+  const oldValue = (name: string) => `old.${escapeIdentifier(name)}::${completedTypes.get(name)}`
   const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
-  const keysMatchSql = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const haveSameKey = load.keys.map((name) => `${oldValue(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
   const currentNames = currentShape.columns.map(({ name }) => name)
   const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
   const hasKey = load.keys.length > 0
+  // The statistics let PostgreSQL plan the joins below well.
   await client.query(`analyze ${newTable}`)
   const isComparisonCurrent = load.comparison?.run === lastPublication.run
   if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)
   if (hasKey && notReplacedNames.length > 0) {
-    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`)
+    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${oldValue(name)}`)
     await client.query(
-      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${keysMatchSql}`,
+      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${haveSameKey}`,
     )
   }
-  const isNotIncomingSql = hasKey ? `not exists (select from ${newTable} as incoming where ${keysMatchSql})` : 'true'
+  const isNotIncoming = hasKey ? `not exists (select from ${newTable} as incoming where ${haveSameKey})` : 'true'
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  const notReplacedPartsSql =
-    parents && currentNames.includes(parents.column) ? ` and not ${isChildOf(parents, 'old')}` : ''
+  // The increment contains all child rows of its parents, so it replaces their published child rows.
+  const hasOtherParent = parents && currentNames.includes(parents.column) ? `not ${isChildOf(parents, 'old')}` : 'true'
   const { rowCount } = await client.query(
     `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
-     select ${currentNames.map(cast).join(', ')} from ${oldTable} as old
-     where ${isNotIncomingSql}${notReplacedPartsSql}`,
+     select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old
+     where ${isNotIncoming} and ${hasOtherParent}`,
   )
-  const isDeletedSql = deletedCondition(load, completedShape, 'incoming')
-  const deletedRows = isDeletedSql
-    ? await client.query(`delete from ${newTable} as incoming where ${isDeletedSql}`)
+  const isDeleted = deletedCondition(load, completedShape, 'incoming')
+  const deletedRows = isDeleted
+    ? await client.query(`delete from ${newTable} as incoming where ${isDeleted}`)
     : undefined
   // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))

@@ -30,19 +30,19 @@ export function planPublication(
     transformed: load.transformed,
     merging,
   })
-  const plannedByName = new Map(plan.columns.map((column) => [column.name, column]))
-  const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
-  // Another load may have widened the table since this one began. Columns that a transformation changed keep their
-  // types.
-  const suppliedColumns = columnsOf(staging).filter(({ name }) => load.filledColumns?.includes(name) ?? true)
-  const stagedColumns = suppliedColumns.map((column) => {
-    const isTypeUnchanged = plannedColumns.get(column.name)?.type === column.type
-    const plannedColumn = isTypeUnchanged ? plannedByName.get(column.name) : undefined
+  const plannedColumns = new Map(plan.columns.map((column) => [column.name, column]))
+  const typesBeforeTransformation = new Map(load.planned.map(({ name, type }) => [name, type]))
+  const filledColumns = columnsOf(staging).filter(({ name }) => load.filledColumns?.includes(name) ?? true)
+  const stagedColumns = filledColumns.map((column) => {
+    // Another load may have widened the table since this one began, so the type is planned again. A type that a
+    // transformation set stays.
+    const isTypeUnchanged = typesBeforeTransformation.get(column.name) === column.type
+    const plannedColumn = isTypeUnchanged ? plannedColumns.get(column.name) : undefined
     return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
   })
   const table = planTable(typeRules, currentShape && columnsOf(currentShape), stagedColumns, plan, { merging })
   const stagingTypes = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
-  // An earlier call may already have completed the staging table.
+  // An earlier call of `completeStaging` may already have added and widened columns of the staging table.
   const missingColumns = table.missing.filter(({ name }) => !stagingTypes.has(name))
   const retypedStagingColumns = table.columns.filter(
     ({ name, type }) => stagingTypes.has(name) && stagingTypes.get(name) !== type,
@@ -56,6 +56,7 @@ export function planPublication(
 /** A staging column with Sluice's name of its type. */
 export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
 
+/** Adds Sluice's data type to each column of a shape. */
 export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
   columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
 
@@ -123,13 +124,13 @@ const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =
  * Returns the statements that create a table for readers: a partitioned table with one default partition for all rows.
  * Swapping the partition publishes a load.
  */
-export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
+export function createTable(table: string, columns: readonly StagingColumn[], readRole: string): string[] {
   // Prefers a text column as the partition key: the type text is never widened, and changing the key's type requires a
   // new parent table.
   const partitionKey = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
     `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(partitionKey.name)})`,
     ...columnComments(table, columns),
-    `grant select on ${table} to ${escapeIdentifier(read)}`,
+    `grant select on ${table} to ${escapeIdentifier(readRole)}`,
   ]
 }

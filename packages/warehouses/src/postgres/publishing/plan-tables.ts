@@ -6,9 +6,9 @@ import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.t
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
 import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
-import { rowsAfterPublication } from './staged-rows-preview.ts'
+import { selectRowsAfterPublication } from './staged-rows-preview.ts'
 import { readShapes } from '../table-shape.ts'
-import { findBlockingViews } from './table-swap.ts'
+import { listBlockingViews } from './table-swap.ts'
 
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
 const setStatementTimeout = `set local statement_timeout = '12h'`
@@ -32,8 +32,8 @@ export async function planTables(
 }
 
 /**
- * Plans one table with the same comparison as `planSwap`, in a transaction that only reads. Throws if the table belongs
- * to another owner, the staging table is missing, or views of other roles block the change.
+ * Plans one table with the same comparison as `prepareSwap`, in a transaction that only reads. Throws if the table
+ * belongs to another owner, the staging table is missing, or views of other roles block the change.
  */
 async function planLoadedTable(
   pools: PostgresPools,
@@ -51,8 +51,9 @@ async function planLoadedTable(
       const lastPublication = currentShape?.lastPublication
       const isMerge = keepsRows(options.mode) && currentShape?.partition !== undefined
       const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: isMerge })
+      const selectRowsAfter = selectRowsAfterPublication(readyTableOf(load, options), stagingShape, currentShape)
       const { rows } = await client.query<{ count: number }>(
-        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), stagingShape, currentShape)}) r`,
+        `select count(*)::float8 as count from (${selectRowsAfter}) as row_after`,
       )
       const rowsAfter = rows[0]!.count
       if (currentShape && (!isMerge || load.copiedRows)) {
@@ -62,7 +63,8 @@ async function planLoadedTable(
           plan,
           load.suppliedColumns,
         )
-        await findBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
+        // Throws if another role owns one of the views. The views themselves are not needed.
+        await listBlockingViews(client, load.problemContext, currentShape, plan, needsRebuild)
       }
       const rowCountChanges =
         currentShape && !isMerge ? reportRowLoss(load.target, lastPublication?.tableRows, load.written!.rows) : []

@@ -1,11 +1,11 @@
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 
-/** The columns, key and row count of a table. */
 interface TableToAnalyze {
   columns: readonly { name: string }[]
+  /** The names of the key columns. */
   keys: readonly string[]
-  rows: number
+  rowCount: number
 }
 
 /** ANALYZE samples 300 rows for each unit of the statistics target. */
@@ -22,11 +22,14 @@ const maxSampledColumns = smallSampleCells / rowsPerTarget
  * Collects planner statistics of a table that is not published yet, in a time that does not grow with its number of
  * columns. Analyses a small table completely. For a larger one, samples the key columns and the first 100 columns: the
  * statement lists these columns, so PostgreSQL does not count the table as analysed, and autovacuum soon collects full
- * statistics.
+ * statistics. `table` is quoted and qualified.
  */
-export async function collectStatistics(client: ClientBase, table: string, content: TableToAnalyze): Promise<void> {
-  const { columns, keys, rows } = content
-  const isSmall = columns.length * rows <= smallSampleCells
+export async function collectStatistics(
+  client: ClientBase,
+  table: string,
+  { columns, keys, rowCount }: TableToAnalyze,
+): Promise<void> {
+  const isSmall = columns.length * rowCount <= smallSampleCells
   if (isSmall) {
     await client.query(`set local synchronous_commit = off; analyze ${table}`)
     return
@@ -35,7 +38,7 @@ export async function collectStatistics(client: ClientBase, table: string, conte
   const existingKeys = keys.filter((key) => names.includes(key))
   const sampledNames = [...new Set([...existingKeys, ...names.slice(0, maxSampledColumns)])]
   const sampledList = sampledNames.map((name) => escapeIdentifier(name)).join(', ')
-  const target = statisticsTarget(sampledNames.length, rows)
+  const target = statisticsTarget(sampledNames.length, rowCount)
   await client.query(
     `begin; set local default_statistics_target = ${target}; analyze ${table} (${sampledList}); commit`,
   )
@@ -45,8 +48,8 @@ export async function collectStatistics(client: ClientBase, table: string, conte
  * Returns the statistics target for a sample of this many columns. PostgreSQL's default of 100 would take longer than
  * copying 10 MB, and would dirty 30,000 pages of a large table.
  */
-function statisticsTarget(columnCount: number, rows: number): number {
-  const sampledRows = Math.max(smallSampleCells / columnCount, rows * sampledShare)
+function statisticsTarget(columnCount: number, rowCount: number): number {
+  const sampledRows = Math.max(smallSampleCells / columnCount, rowCount * sampledShare)
   const target = Math.floor(sampledRows / rowsPerTarget)
   return Math.max(1, Math.min(maxTarget, target))
 }

@@ -72,9 +72,10 @@ export async function recordPublication(
 }
 
 /**
- * Waits until no other attempt of the run is between `recordPublication` and the end of its transaction. For this, inserts the
- * run and rolls back. An attempt that begins to publish later fails at `isCurrentAttempt`. Throws SQLSTATE 55P03
- * (lock_not_available) after 30 seconds, which is longer than a swap plus the idle time-out.
+ * Waits until no other attempt of the run is between `recordPublication` and the end of its transaction. For this,
+ * inserts the run, which waits for the other transaction, and rolls back. An attempt that begins to publish later fails
+ * at `isCurrentAttempt`. Throws SQLSTATE 55P03 (lock_not_available) after 30 seconds, which is longer than a swap plus
+ * the idle time-out.
  */
 export async function waitForPublisher(
   client: ClientBase,
@@ -86,10 +87,14 @@ export async function waitForPublisher(
   await client.query('rollback')
 }
 
+/** Calls `sluice.enter_table` for each object of the JSON array `$3`. `$1` is the ledger key and `$2` the run. */
 const enterTablesQuery = `select sluice.enter_table($1::text, $2::text, ${tableColumns.map(({ name }) => `t.${name}`).join(', ')})
   from jsonb_to_recordset($3::jsonb) as t (${tableColumns.map(({ name, type }) => `${name} ${type}`).join(', ')})`
 
-/** Stores the entries of the tables of a run, in the publishing transaction after `recordPublication`. */
+/**
+ * Stores the entries of the tables of a run, in the publishing transaction after `recordPublication`. `key` authorises
+ * the write, see `ledgerKey`.
+ */
 export async function enterLedger(
   client: ClientBase,
   key: string,

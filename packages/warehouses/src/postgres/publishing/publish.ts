@@ -19,16 +19,19 @@ import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
 import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './publication-ledger.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { prepareMerges } from './merge.ts'
-import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
+import { waitForBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { commitSwaps, retryableStates } from './commit-swaps.ts'
-import { interruptAutovacuum, lockTables, planSwap, type TableSwap } from './table-swap.ts'
+import { interruptAutovacuum, lockTables, prepareSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { dropReplaced } from '../staging-table-ddl.ts'
 
-/** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
+/**
+ * The lock time-outs of the first tries, in milliseconds. While a try waits for its lock, new readers queue after it,
+ * so the first tries are short.
+ */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
 /** The lock time-out of each later try, and the pause between later tries, both in milliseconds. */
@@ -38,8 +41,8 @@ const retryPauseMs = 2_000
 interface PublishRequest {
   pools: PostgresPools
   loads: readonly PostgresStagedTable[]
-  /** The role that gets access to the tables. */
-  read: string
+  /** The role that may read the tables. */
+  readRole: string
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
@@ -77,11 +80,8 @@ export async function publishRun(request: PublishRequest, signal: AbortSignal): 
   )
 }
 
-/**
- * The maximum time that a publication waits for readers of its table, in milliseconds, and the callbacks that report
- * the wait.
- */
 export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
+  /** The maximum time that the publication waits for readers of its table, in milliseconds. */
   waitMs: number
 }
 
@@ -98,24 +98,27 @@ export async function retryWhileTableIsRead<T>(
 ): Promise<T> {
   await failpoint('before-swap')
   const deadlineMs = performance.now() + waitMs
-  for (let failedTries = 0; ; failedTries += 1) {
+  let failedTries = 0
+  for (;;) {
     signal.throwIfAborted()
+    const firstTimeoutMs = lockTimeoutsMs[failedTries]
     try {
-      return await swap(lockTimeoutsMs[failedTries] ?? shortLockTimeoutMs)
+      return await swap(firstTimeoutMs ?? shortLockTimeoutMs)
     } catch (error) {
+      failedTries += 1
       const code = sqlStateOf(error)
-      const mayRetryEarly = failedTries + 1 < lockTimeoutsMs.length && retryableStates.has(code)
+      const mayRetryFirst = failedTries < lockTimeoutsMs.length && retryableStates.has(code)
       const mayWaitLonger = code === sqlStates.lockNotAvailable && performance.now() < deadlineMs
-      if (!mayRetryEarly && !mayWaitLonger)
+      if (!mayRetryFirst && !mayWaitLonger)
         throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
-    const wasLastEarlyTry = failedTries + 1 === lockTimeoutsMs.length
-    if (wasLastEarlyTry)
+    const wereFirstTries = failedTries === lockTimeoutsMs.length
+    if (wereFirstTries)
       onWait?.(
         `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )
     // The random factor prevents that several publishers try at the same time again and again.
-    const pauseMs = (lockTimeoutsMs[failedTries] ?? retryPauseMs) * (0.5 + Math.random() / 2)
+    const pauseMs = (firstTimeoutMs ?? retryPauseMs) * (0.5 + Math.random() / 2)
     await sleep(pauseMs, undefined, { signal }).catch(() => {})
   }
 }
@@ -146,14 +149,14 @@ export async function prepareLoads(
 export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
   describeReadyTable(load, keepsRows(options.mode) && !load.copiedRows, load.parentLoad)
 
-/** Waits until every reader's transaction can see the staged rows. */
+/** Waits until every reader's transaction can see the staged rows. Throws a retryable problem after `waitMs`. */
 async function waitUntilVisible(
   { pools, options, waitMs }: PublishRequest,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
 ): Promise<void> {
-  const olderSnapshots = loads.flatMap((load) => load.older)
-  await waitForOlderSnapshots(pools.statements, olderSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
+  const blockingSnapshots = loads.flatMap((load) => load.blockingSnapshots)
+  await waitForBlockingSnapshots(pools.statements, blockingSnapshots, { waitMs, onWait: options.onWait }, signal).catch(
     (error: unknown) => {
       signal.throwIfAborted()
       throw warehouseProblem(error, loads[0]!.problemContext)
@@ -166,7 +169,7 @@ async function waitUntilVisible(
  * that publication. Then drops replaced partitions, in the background if the caller passes `onBackgroundWork`.
  */
 async function swapAll(
-  { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
+  { pools, loads, readRole, retention, isCurrentAttempt, options }: PublishRequest,
   lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<Publication> {
@@ -178,9 +181,10 @@ async function swapAll(
     const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
     if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
     const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await planSwap(client, load, options.mode, read))
+    for (const load of loads) swaps.push(await prepareSwap(client, load, options.mode, readRole))
     // The check waits for the disk. No other attempt can publish meanwhile, because this one has entered the run.
     const isCurrent = isCurrentAttempt()
+    // Prevents an unhandled rejection before `assertCurrentAttempt` awaits the promise.
     isCurrent.catch(() => {})
     await enterLedger(
       client,
@@ -195,7 +199,7 @@ async function swapAll(
       client,
       swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
     )
-    // After a merge in place, the staging table does not become the published partition, so it is dropped.
+    // After a merge in place, the staging table is not the published partition. Disposing the load then drops it.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     return {
       publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
@@ -210,7 +214,7 @@ async function swapAll(
   return result.publication
 }
 
-/** Returns the table version that a swap replaces, for `keepReplaced`. */
+/** Returns the table version that a swap replaces. `inPlace` is true if rows were merged into the old partition. */
 const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
@@ -274,7 +278,7 @@ export function sumTables(tables: PublishedTable[]) {
 }
 
 /**
- * Returns the problem if an object that `planSwap` did not handle, such as a rule, prevents the change of a column's
+ * Returns the problem if an object that `prepareSwap` did not handle, such as a rule, prevents the change of a column's
  * type. Returns undefined for any other error.
  */
 function wideningProblem(error: unknown, problemContext: ProblemContext): WarehouseProblem | undefined {

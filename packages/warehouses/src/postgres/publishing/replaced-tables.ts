@@ -46,8 +46,9 @@ async function removeKeptVersions(
   { ledgerKey }: RetentionPolicy,
   tables: readonly { schema: string; table: string }[],
 ): Promise<ReplacedTable[]> {
+  // `forget_kept` deletes the entries of one run and returns them.
   const { rows } = await client.query<ReplacedTable>(
-    `select ${keptColumns} from (${selectKeptRuns}) replaced, sluice.forget_kept($3::text, replaced.run)`,
+    `select ${keptColumns} from (${selectKeptRuns}) kept, sluice.forget_kept($3::text, kept.run)`,
     [tables.map(({ schema }) => schema), tables.map(({ table }) => table), ledgerKey],
   )
   return rows
@@ -57,7 +58,12 @@ async function removeKeptVersions(
  * Removes the tables that a run replaced from the list of kept tables. Returns the removed entries. Does not drop the
  * partitions.
  */
-async function removeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
+async function removeKeptRun(
+  client: ClientBase,
+  { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>,
+  run: string,
+): Promise<ReplacedTable[]> {
+  // `forget_kept` deletes the entries and returns them.
   const { rows } = await client.query<ReplacedTable>(
     `select ${keptColumns} from sluice.forget_kept($1::text, $2::text)`,
     [ledgerKey, run],
@@ -145,6 +151,7 @@ export async function findKeptPublication(
      ) last on true
      join sluice.ledger l on l.run = last.run
      where k.schema_name = $1 and k.table_name = $2
+       -- A publication is restored completely or not at all.
        and not exists (
          select from sluice.kept_table o where o.run = k.run and o.partition_name is not null
            and to_regclass(format('sluice.%I', o.partition_name)) is null)`,
@@ -161,25 +168,33 @@ export function nothingToRestore(qualifiedName: string): WarehouseProblem {
 }
 
 /** Drops the kept versions of these tables within the caller's transaction. */
-export async function dropKeptOf(
+export async function dropKeptVersions(
   client: ClientBase,
   retention: Pick<RetentionPolicy, 'ledgerKey'>,
   tables: readonly { schema: string; table: string }[],
 ): Promise<void> {
-  for (const run of await listKeptRuns(client, tables)) await dropKept(client, retention, run)
+  for (const run of await listKeptRuns(client, tables)) await dropKeptTablesOfRun(client, retention, run)
 }
 
 /** Drops the kept versions of all tables of a schema within the caller's transaction. */
-export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, schema: string) {
+export async function dropKeptTablesOfSchema(
+  client: ClientBase,
+  retention: Pick<RetentionPolicy, 'ledgerKey'>,
+  schema: string,
+) {
   const { rows } = await client.query<{ run: string }>(
     'select distinct run from sluice.kept_table where schema_name = $1',
     [schema],
   )
-  for (const { run } of rows) await dropKept(client, retention, run)
+  for (const { run } of rows) await dropKeptTablesOfRun(client, retention, run)
 }
 
 /** Drops the kept tables that a run replaced. */
-async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
+async function dropKeptTablesOfRun(
+  client: ClientBase,
+  retention: Pick<RetentionPolicy, 'ledgerKey'>,
+  run: string,
+): Promise<void> {
   for (const { partition } of await removeKeptRun(client, retention, run))
     if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
@@ -189,7 +204,8 @@ async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'le
  * kept tables.
  */
 export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promise<number> {
-  return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
+  const isExpired = 'kept_at <= now() - make_interval(days => $1)'
+  return dropKeptPublications(pool, retention, { condition: isExpired, values: [retention.days] })
 }
 
 /**
@@ -198,19 +214,18 @@ export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promi
  */
 export async function makeRoom(pool: Pool, retention: RetentionPolicy, maxBytes = 0): Promise<number> {
   const hasEnoughSpace = async (client: ClientBase) => (await freeBytes(client, maxBytes)) >= 0
-  return dropEach(pool, retention, 'true', [], hasEnoughSpace)
+  return dropKeptPublications(pool, retention, { condition: 'true', values: [] }, hasEnoughSpace)
 }
 
 /**
  * Drops the kept tables of those publications that meet the SQL condition, oldest first, until `isEnough` returns true.
- * Each publication is a transaction. Skips a publication if its tables are locked, or read by a user's view. Returns
- * the number of publications that lost their kept tables.
+ * `values` are the values of the condition's parameters. Each publication is a transaction. Skips a publication if its
+ * tables are locked, or read by a user's view. Returns the number of publications that lost their kept tables.
  */
-async function dropEach(
+async function dropKeptPublications(
   pool: Pool,
   retention: RetentionPolicy,
-  condition: string,
-  values: unknown[],
+  { condition, values }: { condition: string; values: unknown[] },
   isEnough?: (client: ClientBase) => Promise<boolean>,
 ): Promise<number> {
   const runs = await withClient(pool, undefined, async (client) => {
@@ -225,7 +240,7 @@ async function dropEach(
     const outcome = await withClient(pool, undefined, async (client) => {
       if (await isEnough?.(client)) return 'ENOUGH'
       await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
-      await dropKept(client, retention, run)
+      await dropKeptTablesOfRun(client, retention, run)
       await client.query('commit')
       return 'DROPPED'
     }).catch(() => 'SKIPPED')

@@ -14,7 +14,7 @@ import { storedAs, typeRules } from '../types.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
-import { columnsOf, createTable, planEvolution } from './plan-publishing.ts'
+import { columnsOf, createTable, planEvolution, type TypedColumn } from './plan-publishing.ts'
 import {
   type ReplacedTable,
   type RetentionPolicy,
@@ -31,7 +31,7 @@ import {
   idleTransactionTimeout,
 } from './publication-ledger.ts'
 import { tableNotOwned } from '../problems.ts'
-import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
+import { blockAutovacuum, listBlockingViews } from './table-swap.ts'
 import { qualifyName } from '../names.ts'
 import { copyStatistics } from './planner-statistics.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
@@ -42,7 +42,7 @@ interface RestoreRequest {
   pools: PostgresPools
   target: RestoreTarget
   /** The role that may read the restored tables. */
-  read: string
+  readRole: string
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: SwapOptions
@@ -89,7 +89,7 @@ export function restoreKeptTables(request: RestoreRequest, signal: AbortSignal):
  * NOTHING_TO_RESTORE.
  */
 async function restoreAll(
-  { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
+  { pools, target, readRole, retention, isCurrentAttempt }: RestoreRequest,
   lockTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<{ publication: Publication; tables: RestoredTable[] }> {
@@ -103,7 +103,7 @@ async function restoreAll(
     const keptTables = await takeKeptTables(client, retention, target)
     if (!keptTables) throw nothingToRestore(qualifiedNameOf(target))
     const tables: RestoredTable[] = []
-    for (const keptTable of keptTables) tables.push(await planRestoredTable(client, keptTable, read, lockTimeoutMs))
+    for (const keptTable of keptTables) tables.push(await planRestoredTable(client, keptTable, readRole, lockTimeoutMs))
     const ledgerEntries = tables.map(({ ledgerEntry }) => ledgerEntry)
     await enterLedger(client, retention.ledgerKey, run, ledgerEntries)
     const replacedTables = tables.map(({ replaced }) => replaced)
@@ -126,7 +126,7 @@ async function restoreAll(
 async function planRestoredTable(
   client: ClientBase,
   { schema, table, partition }: ReplacedTable,
-  read: string,
+  readRole: string,
   lockTimeoutMs: number,
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
@@ -143,9 +143,10 @@ async function planRestoredTable(
   const quotedKeptPartition = partition === null ? undefined : qualifyName('sluice', partition)
   if (quotedCurrentPartition) await client.query(blockAutovacuum(quotedCurrentPartition, lockTimeoutMs))
   if (quotedKeptPartition) await client.query(blockAutovacuum(quotedKeptPartition, lockTimeoutMs))
-  const partitionWithEntry = partition ?? currentPartition
-  const ledgerRow = partitionWithEntry === undefined ? undefined : await findLastPublication(client, partitionWithEntry)
-  // The data of the restored rows. Undefined if the table becomes empty.
+  // If the table becomes empty, only `listsTables` is read from the ledger row, which is then that of the current rows.
+  const partitionInLedger = partition ?? currentPartition
+  const ledgerRow = partitionInLedger === undefined ? undefined : await findLastPublication(client, partitionInLedger)
+  // The ledger row of the restored rows. Undefined if the table becomes empty.
   const restored = partition === null ? undefined : ledgerRow
   const attachSql = quotedKeptPartition
     ? [`alter table ${qualifiedName} attach partition ${quotedKeptPartition} default`]
@@ -155,7 +156,7 @@ async function planRestoredTable(
     : []
   const change =
     keptShape && partition !== null
-      ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, read })
+      ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, readRole })
       : noShapeChange
   const sourceShape = addVanishedColumns(restored?.sourceShape ?? { columns: [] }, change.remainingColumns)
   const rows = restored?.tableRows ?? 0
@@ -195,7 +196,7 @@ interface ShapeChange {
   views: DependentView[]
   changes: TableChange[]
   /** Columns that were added since the kept version and that views read. They remain, without values. */
-  remainingColumns: ReturnType<typeof columnsOf>
+  remainingColumns: TypedColumn[]
 }
 
 const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], remainingColumns: [] }
@@ -209,7 +210,7 @@ interface RestoredShapes {
   /** The name of the kept partition. */
   partition: string
   /** The role that may read the table. */
-  read: string
+  readRole: string
 }
 
 /**
@@ -218,16 +219,16 @@ interface RestoredShapes {
  */
 async function planShapeChange(
   client: ClientBase,
-  { qualifiedName, currentShape, keptShape, partition, read }: RestoredShapes,
+  { qualifiedName, currentShape, keptShape, partition, readRole }: RestoredShapes,
 ): Promise<ShapeChange> {
   const keptColumns = columnsOf(keptShape)
-  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, keptColumns, read) }
+  if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, keptColumns, readRole) }
   const keptNames = new Set(keptColumns.map(({ name }) => name))
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const dropped: string[] = []
-  const remainingColumns: typeof keptColumns = []
-  for (const column of columnsOf(currentShape)) {
-    if (keptNames.has(column.name)) continue
+  const remainingColumns: TypedColumn[] = []
+  const laterColumns = columnsOf(currentShape).filter(({ name }) => !keptNames.has(name))
+  for (const column of laterColumns) {
     const views = await listDependentViews(client, currentShape.oid, [column.name])
     if (views.length > 0) remainingColumns.push(column)
     else dropped.push(column.name)
@@ -243,31 +244,31 @@ async function planShapeChange(
     ...columnComments(keptPartition, remainingColumns),
   ]
   const reshapeSql = rebuild
-    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, columns, read)]
+    ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, columns, readRole)]
     : tableStatements
   return {
     statements: [...completeSql, ...reshapeSql],
-    views: await findBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
+    views: await listBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-      ...added.map(
-        (column): TableChange => ({
-          kind: 'COLUMN_ADDED',
-          column: column.name,
-          to: typeName(typeRules, column),
-        }),
-      ),
-      ...retyped.map((column): TableChange => {
-        const from = typeName(typeRules, storedAs(currentTypes.get(column.name)!))
-        return { kind: 'TYPE_CHANGED', column: column.name, from, to: typeName(typeRules, column) }
-      }),
+      ...added.map(describeAddedColumn),
+      ...retyped.map((column) => describeRetypedColumn(column, currentTypes.get(column.name)!)),
     ],
     remainingColumns,
   }
 }
 
+function describeAddedColumn(column: TypedColumn): TableChange {
+  return { kind: 'COLUMN_ADDED', column: column.name, to: typeName(typeRules, column) }
+}
+
+function describeRetypedColumn(column: TypedColumn, currentType: string): TableChange {
+  const from = typeName(typeRules, storedAs(currentType))
+  return { kind: 'TYPE_CHANGED', column: column.name, from, to: typeName(typeRules, column) }
+}
+
 /** Adds columns to the record of the source's columns, as columns that the source no longer has. */
-function addVanishedColumns(sourceShape: SourceShape, columns: ReturnType<typeof columnsOf>): SourceShape {
+function addVanishedColumns(sourceShape: SourceShape, columns: readonly TypedColumn[]): SourceShape {
   const vanishedColumns = columns.map(({ name, label, type, dataType }) => {
     return { name, label, type, dataType, vanished: true as const }
   })

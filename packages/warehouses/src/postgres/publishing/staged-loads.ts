@@ -3,7 +3,7 @@ import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { idleTransactionTimeout } from './publication-ledger.ts'
 import { PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { type BlockingSnapshots, listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
@@ -12,8 +12,10 @@ import { commentOnStaging, parseStagingComment } from '../staging-table-ddl.ts'
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
-    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'columnFacts' | 'reading' | 'filledColumns'
+    'target' | 'planned' | 'written' | 'transformed' | 'profile' | 'columnFacts' | 'reading' | 'filledColumns'
   > {
+  /** See `PostgresStagedTable.blockingSnapshots`. */
+  older: BlockingSnapshots[]
   oid: number
   /** The file node of the staging table. It changes whenever the rows are rewritten. */
   file: number
@@ -37,12 +39,12 @@ export async function describeStaged(
     throw warehouseProblem(error, loads[0]!.problemContext)
   })
   return loads.map((load) => {
-    const { target, planned, written, older, transformed, profile, columnFacts, reading } = load
+    const { target, planned, written, blockingSnapshots: older, transformed, profile, columnFacts, reading } = load
     const { oid, file, columns } = load.shapes!.staging
     // A publication may add columns that only the published table has. A later attempt must know which columns the load
     // itself wrote.
-    load.filledColumns = columns.map(({ name }) => name)
-    const { filledColumns } = load
+    const filledColumns = columns.map(({ name }) => name)
+    load.filledColumns = filledColumns
     return { target, planned, written, older, transformed, profile, columnFacts, reading, oid, file, filledColumns }
   })
 }
@@ -57,9 +59,11 @@ export async function adoptStaged(
   attempt: number,
   signal: AbortSignal,
 ): Promise<PostgresStagedTable[] | undefined> {
-  const adopted = staged.map(({ oid, file, target, planned, ...written }) => {
+  const adopted = staged.map(({ oid, file, target, planned, older, ...fieldsOfLoad }) => {
     const load = new PostgresStagedTable(pools, { ...target, attempt }, planned)
-    return { oid, file, load: Object.assign(load, written) }
+    load.blockingSnapshots = older
+    Object.assign(load, fieldsOfLoad)
+    return { oid, file, load }
   })
   try {
     return await withClient(pools.transactions, signal, async (client) => {
@@ -107,7 +111,8 @@ async function renameForAttempt(
   const { run, attempt, merged } = parseStagingComment(lockedTables[0]?.comment) ?? {}
   const { target, stagingTable, written } = load
   const isOfEarlierAttempt = run === target.run && attempt !== undefined && attempt < target.attempt
-  if (!isOfEarlierAttempt || merged) return false
+  const hasMergedRows = merged === true
+  if (!isOfEarlierAttempt || hasMergedRows) return false
   // After a server crash, the table may exist without the rows of its last commits.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   if (rows[0]!.count !== written?.rows) return false
@@ -116,6 +121,6 @@ async function renameForAttempt(
   )
   // Rewritten rows are invisible to readers with older snapshots.
   const hasRewrittenRows = lockedTables[0]!.file !== file
-  if (hasRewrittenRows) load.older = [await listOlderSnapshots(client)]
+  if (hasRewrittenRows) load.blockingSnapshots = [await listBlockingSnapshots(client)]
   return true
 }

@@ -12,7 +12,7 @@ import { deletedCondition, isChildOf } from './merge.ts'
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 const maxDropTries = 5
 
-/** The two schemas of a preview. */
+/** The names of the two schemas of a preview. */
 interface PreviewSchemas {
   /** Contains a view of each table, with the rows that the table will have after the publication. */
   views: string
@@ -46,9 +46,8 @@ export async function exposeStagedRows(
   const qualifiedName = qualifyName(tables[0]!.schema, tables[0]!.table)
   const liveOids = await withClient(pools.statements, undefined, async (client) => {
     await client.query(`begin; ${shortTimeouts}`)
-    await client.query(
-      schemaNames.flatMap((schema) => createPreviewSchema(schema, reader, { run, attempt, ...tables[0]! })).join(';'),
-    )
+    const origin = { run, attempt, ...tables[0]! }
+    await client.query(schemaNames.flatMap((schema) => createPreviewSchema(schema, reader, origin)).join(';'))
     const oids: number[] = []
     for (const table of tables) oids.push(...(await createPreviewRelations(client, schemas, reader, table)))
     await client.query('commit')
@@ -60,6 +59,7 @@ export async function exposeStagedRows(
   return {
     schema: schemas.views,
     findOldRows: (query, signal) => {
+      // Plans the query with the empty tables instead of the views.
       const searchPath = (query.schemas ?? []).map((name) => (name === schemas.views ? schemas.emptyTables : name))
       return findOldRows(access, liveOids, { ...query, schemas: searchPath }, signal)
     },
@@ -126,7 +126,7 @@ async function createPreviewRelations(
   const emptyTable = qualifyName(schemas.emptyTables, ready.table)
   await client.query(
     [
-      `create view ${view} as ${rowsAfterPublication(ready, staging, currentShape)}`,
+      `create view ${view} as ${selectRowsAfterPublication(ready, staging, currentShape)}`,
       `grant select on ${view} to ${escapeIdentifier(reader)}`,
       `create table ${emptyTable} as table ${view} with no data`,
       `grant select on ${emptyTable} to ${escapeIdentifier(reader)}`,
@@ -176,46 +176,77 @@ function findOldRows(
 }
 
 /**
- * Returns the query for the rows that a table will have after publication: the staged rows and, for a merge in place,
- * the remaining rows of the published partition. The result equals that of `mergeInPlace`.
+ * Returns the query for the rows that a table will have after its publication. Without `merge`, these are the staged
+ * rows. With `merge`, these are the rows that `mergeInPlace` would leave in the published partition.
  */
-export function rowsAfterPublication(
+export function selectRowsAfterPublication(
   { staging: name, merge }: ReadyTable,
   staging: PostgresShape,
   currentShape: PostgresShape | undefined,
 ): string {
-  const staged = qualifyName('sluice', name)
-  const stagedColumns = new Set(staging.columns.map((column) => column.name))
-  const isMerged = merge !== undefined && currentShape?.partition !== undefined
-  const keptColumns = (currentShape?.columns ?? [])
-    .map((column) => column.name)
-    .filter((column) => isMerged || stagedColumns.has(column))
-  const newColumns = staging.columns.map((column) => column.name).filter((column) => !keptColumns.includes(column))
-  const columns = [...keptColumns, ...newColumns]
-  if (merge === undefined || currentShape?.partition === undefined)
-    return `select ${formatColumnList(columns)} from ${staged}`
-
-  const old = qualifyName('sluice', currentShape.partition)
-  // A load without a key replaces no rows of the table.
-  const hasSameKey =
-    merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
-  const loadedColumns = new Set(merge.columns ?? stagedColumns)
-  // Columns that the load did not read keep the published row's values. The join is a left join, because new rows have
-  // no published row.
-  const mergedColumns = columns.map(
-    (column) => `${loadedColumns.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`,
-  )
-  const { parents, deletedColumn } = merge
-  const target = deletedColumn === undefined ? {} : { deletedColumn }
-  const isDeleted = deletedCondition({ target }, staging, 'incoming')
-  const exists = isDeleted ? ` where not ${isDeleted}` : ''
-  const notReplacedChildren =
-    parents && keptColumns.includes(parents.column) ? ` and not ${isChildOf(parents, 'old')}` : ''
-  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${staged} as incoming where ${hasSameKey})${notReplacedChildren}
-    union all select ${mergedColumns.join(', ')} from ${staged} as incoming left join ${old} as old on ${hasSameKey}${exists}`
+  const stagingTable = qualifyName('sluice', name)
+  const stagedNames = staging.columns.map((column) => column.name)
+  const currentNames = (currentShape?.columns ?? []).map((column) => column.name)
+  if (merge === undefined || currentShape?.partition === undefined) {
+    // The published columns keep their order. Those that the staging table lacks are dropped.
+    const remainingNames = currentNames.filter((column) => stagedNames.includes(column))
+    const columns = [...new Set([...remainingNames, ...stagedNames])]
+    return `select ${columns.map((column) => escapeIdentifier(column)).join(', ')} from ${stagingTable}`
+  }
+  const merged: MergedTable = {
+    merge,
+    stagingTable,
+    partition: qualifyName('sluice', currentShape.partition),
+    columns: [...new Set([...currentNames, ...stagedNames])],
+  }
+  const hasParentColumn = merge.parents !== undefined && currentNames.includes(merge.parents.column)
+  return `${selectRemainingRows(merged, hasParentColumn)} union all ${selectIncomingRows(merged, staging)}`
 }
 
-const formatColumnList = (columns: readonly string[], schemaName?: string) =>
-  columns
-    .map((column) => (schemaName ? `${schemaName}.${escapeIdentifier(column)}` : escapeIdentifier(column)))
-    .join(', ')
+/**
+ * A table into which rows are merged. In the statements, the published partition has the alias `old`, and the staging
+ * table has the alias `incoming`.
+ */
+interface MergedTable {
+  merge: NonNullable<ReadyTable['merge']>
+  /** The quoted names of the staging table and of the published partition. */
+  stagingTable: string
+  partition: string
+  /** The columns of the table after the publication. */
+  columns: string[]
+}
+
+/**
+ * Returns the SQL condition that the rows `old` and `incoming` have the same key. A load without a key replaces no
+ * rows.
+ */
+const haveSameKey = ({ merge }: MergedTable): string =>
+  merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
+
+/**
+ * Selects the published rows that the increment does not replace. If they are child rows of parent records
+ * (`hasParentColumn`), the increment replaces all child rows of the staged parents.
+ */
+function selectRemainingRows(table: MergedTable, hasParentColumn: boolean): string {
+  const { merge, stagingTable, partition, columns } = table
+  const oldValues = columns.map((column) => `old.${escapeIdentifier(column)}`).join(', ')
+  const hasOtherParent = merge.parents && hasParentColumn ? `not ${isChildOf(merge.parents, 'old')}` : 'true'
+  return `select ${oldValues} from ${partition} as old
+    where not exists (select from ${stagingTable} as incoming where ${haveSameKey(table)}) and ${hasOtherParent}`
+}
+
+/**
+ * Selects the staged rows that are not marked as deleted. Columns that the load does not replace have the values of the
+ * published row with the same key, or NULL for a new row.
+ */
+function selectIncomingRows(table: MergedTable, staging: PostgresShape): string {
+  const { merge, stagingTable, partition, columns } = table
+  const replacedColumns = new Set(merge.columns ?? staging.columns.map(({ name }) => name))
+  const values = columns.map(
+    (column) => `${replacedColumns.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`,
+  )
+  const target = merge.deletedColumn === undefined ? {} : { deletedColumn: merge.deletedColumn }
+  const isDeleted = deletedCondition({ target }, staging, 'incoming')
+  return `select ${values.join(', ')} from ${stagingTable} as incoming left join ${partition} as old on ${haveSameKey(table)}
+    where ${isDeleted ? `not ${isDeleted}` : 'true'}`
+}

@@ -66,34 +66,35 @@ function partitionOf({ shapes }: PostgresStagedTable): string | null | undefined
 }
 
 /**
- * Returns the statements that lock the table and keep autovacuum off its partition and the staging table. Autovacuum of
- * the staging table is enabled again for the time after the transaction.
+ * Returns the statements that lock the table and keep autovacuum off its partition and the staging table until the
+ * transaction ends. `createStaging` disabled autovacuum of the staging table, and these statements enable it for the
+ * time afterwards. Throws if the table belongs to another owner.
  */
 function lockStatements(load: PostgresStagedTable, lockTimeoutMs: number): string[] {
   const { schema, table } = load.target
   const { currentShape } = load.shapes!
   const staging = qualifyName('sluice', load.stagingTable)
-  const enableAutovacuum = [
+  const stagingStatements = [
     blockAutovacuum(staging, lockTimeoutMs),
     `alter table ${staging} reset (autovacuum_enabled)`,
   ]
-  if (!currentShape) return enableAutovacuum
+  if (!currentShape) return stagingStatements
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
   const { partition } = currentShape
   return [
-    ...enableAutovacuum,
+    ...stagingStatements,
     `lock table only ${qualifyName(schema, table)} in share update exclusive mode`,
     ...(partition === undefined ? [] : [blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs)]),
   ]
 }
 
 /**
- * Plans the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In the
- * publishing transaction, already creates a table that does not exist, adds missing columns to the staging table, and
- * executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of
+ * Prepares the swap of one table, which `lockTables` has locked. Returns the statements that remain for the commit. In
+ * the publishing transaction, already creates a table that does not exist, adds missing columns to the staging table,
+ * and executes a merge in place. Throws if the table belongs to another owner, another load has changed it, or views of
  * other roles block the change.
  */
-export async function planSwap(
+export async function prepareSwap(
   client: ClientBase,
   load: PostgresStagedTable,
   mode: WriteMode | undefined,
@@ -101,25 +102,11 @@ export async function planSwap(
 ): Promise<TableSwap> {
   const { schema, table } = load.target
   const { currentShape, staging: stagingShape } = load.shapes!
+  if (!currentShape) return createNewTable(client, load, stagingShape, mode, readRole)
   const quotedNames = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
   const attachSql = `alter table ${quotedNames.table} attach partition ${quotedNames.staging} default`
-  const { rows, bytes } = load.written!
-  const { listsTables } = load.target
-  const published: PublishedTable = { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
-  if (!currentShape) {
-    if (load.copiedRows) throw concurrentlyChanged(load)
-    await client.query(createTable(quotedNames.table, stagingShape.columns, readRole).join(';'))
-    const { table: plan, sourceShape } = planPublication(load, {
-      currentShape: undefined,
-      staging: stagingShape,
-      merging: false,
-    })
-    published.changes = plan.changes
-    if (keepsRows(mode)) published.merged = { ...noMergedRows, added: rows }
-    const profile = profileToPublish(load, undefined)
-    const partition = load.stagingTable
-    return { load, partition, tableRows: rows, views: [], published, statements: [attachSql], sourceShape, profile }
-  }
+  const published = describePublishedTable(load)
+  const { rows } = published
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
   const { lastPublication } = currentShape
   if (lastPublication) published.rowsBefore = lastPublication.tableRows
@@ -137,7 +124,8 @@ export async function planSwap(
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
   if (isMerge) {
-    if (!load.copiedRows) return planMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
+    if (!load.copiedRows)
+      return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
     if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
     swap.tableRows += load.copiedRows.rows
     if (load.comparison) published.merged = load.comparison.merged
@@ -146,9 +134,9 @@ export async function planSwap(
   const reshapeSql = evolution.rebuild
     ? [`drop table ${quotedNames.table}`, ...createTable(quotedNames.table, plan.columns, readRole)]
     : evolution.tableStatements
-  const views = await findBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
+  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
-    published.changes.push(...describeRecreated(views))
+    published.changes.push(...describeRecreatedViews(views))
   const detachSql = currentShape.partition
     ? [`alter table ${quotedNames.table} detach partition ${qualifyName('sluice', currentShape.partition)}`]
     : []
@@ -160,6 +148,44 @@ export async function planSwap(
   }
 }
 
+/** Describes a published table with the counts of its load, without changes. */
+function describePublishedTable({ target, written }: PostgresStagedTable): PublishedTable {
+  const { schema, table, listsTables } = target
+  const { rows, bytes } = written!
+  return { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
+}
+
+/** Creates a table that does not exist yet. Returns its swap, which only attaches the staging table to it. */
+async function createNewTable(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  stagingShape: PostgresShape,
+  mode: WriteMode | undefined,
+  readRole: string,
+): Promise<TableSwap> {
+  // The copied rows are rows of a table that another run has dropped since.
+  if (load.copiedRows) throw concurrentlyChanged(load)
+  const table = qualifyName(load.target.schema, load.target.table)
+  await client.query(createTable(table, stagingShape.columns, readRole).join(';'))
+  const { table: plan, sourceShape } = planPublication(load, {
+    currentShape: undefined,
+    staging: stagingShape,
+    merging: false,
+  })
+  const published = { ...describePublishedTable(load), changes: plan.changes }
+  if (keepsRows(mode)) published.merged = { ...noMergedRows, added: published.rows }
+  return {
+    load,
+    partition: load.stagingTable,
+    tableRows: published.rows,
+    views: [],
+    published,
+    statements: [`alter table ${table} attach partition ${qualifyName('sluice', load.stagingTable)} default`],
+    sourceShape,
+    profile: profileToPublish(load, undefined),
+  }
+}
+
 const maxNamedViews = 10
 
 /**
@@ -168,7 +194,7 @@ const maxNamedViews = 10
  * view over a column that became text can compile and still fail when it is read. Materialised views need no check,
  * because creating them runs their query within the publication.
  */
-function describeRecreated(views: readonly DependentView[]): TableChange[] {
+function describeRecreatedViews(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
   if (names.length === 0) return []
   const moreText = names.length > maxNamedViews ? ` and ${names.length - maxNamedViews} more` : ''
@@ -185,9 +211,7 @@ export function statementsOf(
   const allViews = swaps.flatMap(({ views }) => views)
   // A view occurs once per table that it reads. The last occurrence is kept: it comes after all views that the view
   // reads, and before the views that read it.
-  const views = allViews.filter(
-    ({ name }, position) => !allViews.slice(position + 1).some((later) => later.name === name),
-  )
+  const views = allViews.filter(({ name }, index) => index === allViews.findLastIndex((view) => view.name === name))
   return [
     ...views.toReversed().map(({ drop }) => drop),
     ...swaps.flatMap(({ statements }) => statements),
@@ -195,8 +219,11 @@ export function statementsOf(
   ]
 }
 
-/** Merges the increment into the published partition. Returns the table's swap with the remaining statements. */
-async function planMergeInPlace(
+/**
+ * Merges the increment into the published partition. Returns the table's swap with the statements that remain for the
+ * commit. Throws a retryable problem if another run has changed the table.
+ */
+async function executeMergeInPlace(
   client: ClientBase,
   swap: Omit<TableSwap, 'statements'>,
   currentShape: PostgresShape,
@@ -205,9 +232,10 @@ async function planMergeInPlace(
 ): Promise<TableSwap> {
   const { load } = swap
   const { lastPublication } = currentShape
-  // A load that was compared with its table changes no row of it, unless another run has published since.
-  const isOvertaken = load.comparison && load.comparison.run !== lastPublication?.run
-  if (!lastPublication || isOvertaken) throw concurrentlyChanged(load)
+  // A load with a comparison is only merged in place because it changes no row. That may no longer be true if another
+  // run has published since the comparison.
+  const isComparisonOutdated = load.comparison && load.comparison.run !== lastPublication?.run
+  if (!lastPublication || isComparisonOutdated) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)
   const partition = currentShape.partition!
@@ -227,7 +255,7 @@ async function planMergeInPlace(
  * Returns the views that read changed or dropped columns, and the views that read those views. If the table is rebuilt,
  * returns all views that read it. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them.
  */
-export async function findBlockingViews(
+export async function listBlockingViews(
   client: ClientBase,
   problemContext: ProblemContext,
   currentShape: PostgresShape,

@@ -36,15 +36,15 @@ export class CopyText implements Submittable {
   readonly #endsWithCrLf: boolean
   #socket: Socket | undefined
   /** The driver's own listener for bytes from the socket. */
-  #driver!: DataListener
-  /** The first bytes of a message header that continues in the next bytes from the socket. */
+  #driverListener!: DataListener
+  /** The first bytes of a message header, if the bytes from the socket ended within the header. */
   #partialHeader: Buffer | undefined
   /** The bytes of the current row, or of the current message for the driver, that have not arrived yet. */
   #rowBytesLeft = 0
   #driverBytesLeft = 0
-  /** The chunk that is being filled, and the number of its bytes that are filled. */
+  /** The chunk that is being filled, and the number of bytes in it. */
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
-  #length = 0
+  #chunkLength = 0
   /** Full chunks that the consumer has not received yet. */
   #fullChunks: FilledChunk[] = []
   /** The memory of the chunk that the consumer currently uses. */
@@ -68,23 +68,25 @@ export class CopyText implements Submittable {
    * all rows that it sent before are returned first; then the error is thrown.
    */
   async next(): Promise<Buffer | undefined> {
+    // The consumer no longer uses the previous chunk.
     if (this.#consumerMemory) this.#freeMemory.push(this.#consumerMemory)
     this.#consumerMemory = undefined
-    while (this.#fullChunks.length === 0 && this.#length === 0 && !this.#outcome) {
+    while (this.#fullChunks.length === 0 && this.#chunkLength === 0 && !this.#outcome) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wakeConsumer = resolve
       await promise
     }
-    if (this.#fullChunks.length === 0 && this.#length > 0) this.#closeChunk()
-    const next = this.#fullChunks.shift()
-    if (!next) {
+    // Returns a partly filled chunk, so that the consumer does not wait for more rows.
+    if (this.#fullChunks.length === 0 && this.#chunkLength > 0) this.#closeChunk()
+    const chunk = this.#fullChunks.shift()
+    if (!chunk) {
       if (this.#outcome?.error) throw this.#outcome.error
       return undefined
     }
-    this.#consumerMemory = next.memory
-    this.#waitingBytes -= next.length
+    this.#consumerMemory = chunk.memory
+    this.#waitingBytes -= chunk.length
     if (!this.#outcome && this.#waitingBytes < maxWaitingBytes) this.#socket!.resume()
-    return next.memory.subarray(0, next.length)
+    return chunk.memory.subarray(0, chunk.length)
   }
 
   /**
@@ -97,18 +99,19 @@ export class CopyText implements Submittable {
     if (listeners.length !== 1)
       throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
-    this.#driver = listeners[0]!
+    this.#driverListener = listeners[0]!
     const hasReusedBuffer = setBytesHandler(socket, this.#read)
     if (!hasReusedBuffer) {
-      socket.removeListener('data', this.#driver)
+      socket.removeListener('data', this.#driverListener)
       socket.on('data', this.#read)
     }
     connection.query(this.#text)
   }
 
-  /** node-postgres calls these methods for the server's messages. */
+  /** Required by node-postgres, which calls the `handle…` methods for the server's messages. */
   handleCommandComplete(): void {}
 
+  /** Called by node-postgres after the COPY, also after `handleError`. */
   handleReadyForQuery(): void {
     this.#end({})
   }
@@ -126,12 +129,17 @@ export class CopyText implements Submittable {
   /** Lets the driver's listener receive the socket's bytes again. */
   #restoreDriver(): void {
     const socket = this.#socket
-    if (!socket || setBytesHandler(socket, undefined)) return
+    if (!socket) return
+    const hasReusedBuffer = setBytesHandler(socket, undefined)
+    if (hasReusedBuffer) return
     socket.removeListener('data', this.#read)
-    if (!socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
+    if (!socket.listeners('data').includes(this.#driverListener)) socket.on('data', this.#driverListener)
   }
 
-  /** Processes bytes from the socket: copies rows into chunks and passes all other messages to the driver. */
+  /**
+   * Processes bytes from the socket: copies rows into chunks and passes all other messages to the driver. A message may
+   * continue in the bytes of the next call.
+   */
   readonly #read = (received: Buffer): void => {
     const bytes = this.#partialHeader ? Buffer.concat([this.#partialHeader, received]) : received
     this.#partialHeader = undefined
@@ -139,7 +147,7 @@ export class CopyText implements Submittable {
     while (position < bytes.length) {
       if (this.#outcome) {
         // The COPY has failed. The driver receives the bytes after the error message, complete messages or not.
-        this.#driver(Buffer.from(bytes.subarray(position)))
+        this.#driverListener(Buffer.from(bytes.subarray(position)))
         break
       }
       if (this.#rowBytesLeft > 0) position = this.#copyRow(bytes, position)
@@ -149,8 +157,8 @@ export class CopyText implements Submittable {
         break
       } else position = this.#readHeader(bytes, position)
     }
-    if (this.#waitingBytes + this.#length >= maxWaitingBytes && !this.#outcome) this.#socket!.pause()
-    if (this.#fullChunks.length > 0 || this.#length > 0) this.#wakeConsumer?.()
+    if (this.#waitingBytes + this.#chunkLength >= maxWaitingBytes && !this.#outcome) this.#socket!.pause()
+    if (this.#fullChunks.length > 0 || this.#chunkLength > 0) this.#wakeConsumer?.()
   }
 
   /**
@@ -172,7 +180,7 @@ export class CopyText implements Submittable {
   #passToDriver(bytes: Buffer, from: number): number {
     const to = Math.min(bytes.length, from + this.#driverBytesLeft)
     this.#driverBytesLeft -= to - from
-    this.#driver(Buffer.from(bytes.subarray(from, to)))
+    this.#driverListener(Buffer.from(bytes.subarray(from, to)))
     return to
   }
 
@@ -181,37 +189,36 @@ export class CopyText implements Submittable {
     const to = Math.min(bytes.length, from + this.#rowBytesLeft)
     this.#rowBytesLeft -= to - from
     const isRowComplete = this.#rowBytesLeft === 0
-    if (!this.#endsWithCrLf || !isRowComplete) this.#append(bytes, from, to)
-    else {
+    if (isRowComplete && this.#endsWithCrLf) {
       // The last byte of a row is LF; it is replaced by CR LF.
       this.#append(bytes, from, to - 1)
       this.#appendByte(carriageReturn)
       this.#appendByte(lineFeed)
-    }
+    } else this.#append(bytes, from, to)
     return to
   }
 
   /** Appends the bytes to the chunk. Starts a new chunk whenever one is full. */
   #append(bytes: Buffer, from: number, to: number): void {
     for (let position = from; position < to; ) {
-      const length = Math.min(to - position, this.#chunk.length - this.#length)
-      bytes.copy(this.#chunk, this.#length, position, position + length)
-      this.#length += length
+      const length = Math.min(to - position, this.#chunk.length - this.#chunkLength)
+      bytes.copy(this.#chunk, this.#chunkLength, position, position + length)
+      this.#chunkLength += length
       position += length
-      if (this.#length === this.#chunk.length) this.#closeChunk()
+      if (this.#chunkLength === this.#chunk.length) this.#closeChunk()
     }
   }
 
   #appendByte(byte: number): void {
-    this.#chunk[this.#length++] = byte
-    if (this.#length === this.#chunk.length) this.#closeChunk()
+    this.#chunk[this.#chunkLength++] = byte
+    if (this.#chunkLength === this.#chunk.length) this.#closeChunk()
   }
 
-  /** Makes the chunk available to the consumer and starts a new one. */
+  /** Makes the chunk available to the consumer and starts another one, if possible in memory that is free again. */
   #closeChunk(): void {
-    this.#fullChunks.push({ memory: this.#chunk, length: this.#length })
-    this.#waitingBytes += this.#length
+    this.#fullChunks.push({ memory: this.#chunk, length: this.#chunkLength })
+    this.#waitingBytes += this.#chunkLength
     this.#chunk = this.#freeMemory.pop() ?? Buffer.allocUnsafe(chunkBytes)
-    this.#length = 0
+    this.#chunkLength = 0
   }
 }

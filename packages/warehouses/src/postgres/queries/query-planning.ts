@@ -3,7 +3,13 @@ import type { AmbiguousTable, QueryPlan, TablePlace, UserQuery } from '../../war
 import { type WarehouseAccess, destroySocket, readClient } from '../postgres-connections.ts'
 import { queryProblem } from './query-problems.ts'
 import { cursorPrefix } from './query-session.ts'
-import { beginReading, endReadSession, executeOne, formatSearchPath, takeSnapshot } from './read-transaction.ts'
+import {
+  beginReading,
+  endReadSession,
+  executeSingleStatement,
+  formatSearchPath,
+  takeSnapshot,
+} from './read-transaction.ts'
 
 /**
  * EXPLAIN of a cursor declaration, which plans the query without running it. The user's text cannot add ANALYZE, and
@@ -34,7 +40,7 @@ export async function withQueryPlanner<T>(
   signal.addEventListener('abort', abort, { once: true })
   const plan: QueryPlanner = async (schemas) => {
     await client.query(`rollback to savepoint before_plan; set local search_path = ${formatSearchPath(schemas)}`)
-    const rows = await executeOne(client, explainPrefix + query.text, query.values, query.texts)
+    const rows = await executeSingleStatement(client, explainPrefix + query.text, query.values, query.texts)
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
   try {
@@ -88,7 +94,7 @@ const lockedRelationsQuery = `
  * Selects those tables and views that the last plan has locked and that have a namesake in another of the schemas `$1`.
  * `schemas` lists the schemas with that name.
  */
-const ambiguousRelationsQuery = `
+const relationsWithNamesakeQuery = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
   cross join lateral (
@@ -106,7 +112,8 @@ interface AmbiguousRelation extends AmbiguousTable {
 
 /**
  * See `QueryRunner.findAmbiguousTable`. The server itself resolves the names: it plans the query twice, with the
- * schemas in their order and in reverse order. A name is ambiguous if it refers to different tables in the two plans.
+ * schemas after the preferred ones in their order and in reverse order. A name is ambiguous if it refers to different
+ * tables in the two plans.
  */
 export function findAmbiguousTable(
   access: WarehouseAccess,
@@ -121,22 +128,23 @@ export function findAmbiguousTable(
   return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     // Returns the relations in the plan that have a namesake in another schema; undefined if the query cannot be
     // planned.
-    const planWith = async (searchPath: readonly string[]) => {
+    const findRelationsWithNamesake = async (searchPath: readonly string[]) => {
       try {
         await plan(searchPath)
       } catch (error) {
-        // Planning may fail in one of the two orders, because tables of the same name have different columns.
         if (isSyntaxOrNameError(error)) return undefined
         throw error
       }
-      return listAmbiguousRelations(client, otherSchemas)
+      return listRelationsWithNamesake(client, otherSchemas)
     }
-    const inOrder = await planWith(schemas)
+    const inOrder = await findRelationsWithNamesake(schemas)
     if (inOrder?.length === 0) return undefined
-    const reversed = await planWith([...preferredSchemas, ...otherSchemas.toReversed()])
+    const reversed = await findRelationsWithNamesake([...preferredSchemas, ...otherSchemas.toReversed()])
     if (inOrder && reversed) return findMissing(inOrder, reversed) ?? findMissing(reversed, inOrder)
-    const planned = inOrder ?? reversed ?? []
-    const relation = planned.find(({ name }) => hasUnqualifiedName(query.text, name)) ?? planned[0]
+    // Planning fails in one of the two orders if tables of the same name have different columns. Then one of the
+    // relations in the other plan is ambiguous, most likely one that the query names without a schema.
+    const candidates = inOrder ?? reversed ?? []
+    const relation = candidates.find(({ name }) => hasUnqualifiedName(query.text, name)) ?? candidates[0]
     return relation && toAmbiguousTable(relation)
   })
 }
@@ -152,9 +160,13 @@ const findMissing = (
   return missing && toAmbiguousTable(missing)
 }
 
-const listAmbiguousRelations = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
-  (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows
+/** Lists the tables and views that the last plan has locked and that have a namesake in another of the schemas. */
+const listRelationsWithNamesake = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
+  (await client.query<AmbiguousRelation>(relationsWithNamesakeQuery, [schemas])).rows
 
-/** True if the text contains the name without a schema. */
+/**
+ * True if the text contains the name without a schema, in quotes or not: `cases` and `"cases"`, but neither
+ * `health.cases` nor `cases_2`.
+ */
 const hasUnqualifiedName = (text: string, name: string): boolean =>
   new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

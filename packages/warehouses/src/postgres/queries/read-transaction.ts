@@ -1,5 +1,6 @@
 import {
   type Client,
+  type ClientBase,
   type CustomTypesConfig,
   escapeIdentifier,
   type FieldDef,
@@ -11,7 +12,7 @@ import { parseJsonCell } from '../../rows/json-cell.ts'
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
-/** A type parser that returns every value as PostgreSQL's text. `toCell` later converts the texts. */
+/** The option `types` of a query that returns every value as PostgreSQL's text. `toCell` later converts the texts. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
 
 /**
@@ -53,22 +54,31 @@ export async function endReadSession(client: Client): Promise<void> {
 }
 
 /**
- * Runs one statement and returns its rows. Uses the extended protocol, which rejects several statements in one text.
- * `values` are the values of `$1`, `$2`, …. `texts` has the indexes of those values that are text even if they look
- * like numbers.
+ * Runs one statement and returns its rows. Throws if `text` consists of several statements, because the extended
+ * protocol rejects them.
+ *
+ * - `values` are the values of the parameters `$1`, `$2`, ….
+ * - `textIndexes` has the indexes, from 0, of those values that are text even if they look like numbers.
  */
-export async function executeOne(
-  client: Client,
+export async function executeSingleStatement(
+  client: ClientBase,
   text: string,
   values: readonly (string | null)[] = [],
-  texts: ReadonlySet<number> = new Set(),
+  textIndexes: ReadonlySet<number> = new Set(),
 ): Promise<Record<string, unknown>[]> {
-  const typeOids = values.map((value, index) => (texts.has(index) ? unspecifiedOid : parameterOid(value)))
-  // node-postgres sends the array `types` to the server, and parses the results with the method of the same object.
-  const typesAndParser = Object.assign(typeOids, { getTypeParser: types.getTypeParser.bind(types) })
-  const query = { text, values: [...values], types: typesAndParser, queryMode: 'extended' }
+  const parameterOids = values.map((value, index) => (textIndexes.has(index) ? unspecifiedOid : parameterOid(value)))
+  const query = { text, values: [...values], types: queryTypes(parameterOids), queryMode: 'extended' }
   const { rows } = await client.query<Record<string, unknown>>(query as unknown as QueryConfig)
   return rows
+}
+
+/**
+ * Returns the option `types` of a query with these parameter types. node-postgres uses the option for two purposes: it
+ * sends the elements of the array to the server as the types of the parameters, and it parses the result with the
+ * array's method `getTypeParser`.
+ */
+function queryTypes(parameterOids: number[]): number[] & Pick<typeof types, 'getTypeParser'> {
+  return Object.assign(parameterOids, { getTypeParser: types.getTypeParser.bind(types) })
 }
 
 /** Type OIDs, which are the same on every server. The server infers an unspecified type from the query. */
@@ -102,15 +112,15 @@ export interface FetchedRows {
 const firstBatchRows = 100
 
 /**
- * Fetches at most `count` rows of the cursor `page` in batches. Runs the statement `beforeBatch`, if any, before each
- * batch. If more than `maximumBytes` bytes arrive, closes the connection and returns the complete rows as `truncated`.
+ * Fetches at most `maxRows` rows of the cursor `page` in batches. Runs the statement `beforeBatch`, if any, before each
+ * batch. If more than `maxBytes` bytes arrive, closes the connection and returns the complete rows as `truncated`.
  * Counts bytes at the socket, so that even a huge row cannot fill this process's memory. The server buffers all rows of
  * a FETCH before it sends the first one, so each batch requests only about as many rows as still fit.
  */
 export async function fetchRows(
   client: Client,
-  count: number,
-  maximumBytes: number,
+  maxRows: number,
+  maxBytes: number,
   beforeBatch?: string,
 ): Promise<FetchedRows> {
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
@@ -118,22 +128,22 @@ export async function fetchRows(
   let bytes = 0
   const countBytes = (chunk: Buffer) => {
     bytes += chunk.byteLength
-    if (bytes <= maximumBytes || fetched.truncated) return
+    if (bytes <= maxBytes || fetched.truncated) return
     fetched.truncated = true
     destroySocket(client)
   }
   stream.on('data', countBytes)
   try {
     let rowsThatFit = firstBatchRows
-    while (fetched.rows.length < count) {
+    while (fetched.rows.length < maxRows) {
       const rowsBefore = fetched.rows.length
-      const rowsToFetch = Math.min(rowsThatFit, count - rowsBefore)
+      const rowsToFetch = Math.min(rowsThatFit, maxRows - rowsBefore)
       if (beforeBatch) await client.query(beforeBatch)
       await fetchBatch(client, rowsToFetch, fetched)
       const isCursorAtEnd = fetched.rows.length < rowsBefore + rowsToFetch
       if (fetched.truncated || isCursorAtEnd) break
       const bytesPerRow = bytes / fetched.rows.length
-      rowsThatFit = Math.max(1, Math.ceil((maximumBytes - bytes) / bytesPerRow))
+      rowsThatFit = Math.max(1, Math.ceil((maxBytes - bytes) / bytesPerRow))
     }
   } finally {
     stream.off('data', countBytes)
@@ -141,20 +151,23 @@ export async function fetchRows(
   return fetched
 }
 
-/** Fetches a batch of rows and appends them to `into`. Also resolves if the byte limit closes the connection. */
-function fetchBatch(client: Client, rowsToFetch: number, into: FetchedRows): Promise<void> {
+/**
+ * Fetches at most `rowsToFetch` rows of the cursor `page` and appends them to `fetched.rows`. Also resolves if the
+ * connection is closed because of the byte limit, which sets `fetched.truncated`.
+ */
+function fetchBatch(client: Client, rowsToFetch: number, fetched: FetchedRows): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const text = `fetch forward ${rowsToFetch} from page`
     const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
     query.on('row', (row, result) => {
-      into.fields = result!.fields
-      into.rows.push(row as unknown as (string | null)[])
+      fetched.fields = result!.fields
+      fetched.rows.push(row as unknown as (string | null)[])
     })
     query.on('end', (result) => {
-      into.fields = result.fields
+      fetched.fields = result.fields
       resolve()
     })
-    query.on('error', (error) => (into.truncated ? resolve() : reject(error)))
+    query.on('error', (error) => (fetched.truncated ? resolve() : reject(error)))
   })
 }
 

@@ -47,6 +47,7 @@ function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   if (dataTypeID === varcharOid) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
   if (dataTypeID === numericOid && modifier >= 0) {
     const precision = modifier >> 16
+    // Moves the 11 bits to the top and back, which extends their sign bit: 0b111_1111_1110 becomes -2.
     const scale = (modifier << 21) >> 21
     return `numeric(${precision},${scale})`
   }

@@ -76,12 +76,12 @@ export async function createLedger(client: Client, load: string, key: string): P
       add column if not exists feed jsonb,
       -- Further counts of rows; absent in rows of older versions.
       add column if not exists details jsonb,
-      -- Counted while the table is locked, so the highest is the last; times are taken before.
+      -- The order of the entries. It is assigned while the table is locked, but published_at is assigned before.
       add column if not exists entered bigint generated always as identity;
     update sluice.ledger_table set profile = null where jsonb_typeof(profile) = 'array';
     create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
     create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
-    -- What the last publication of a run replaced, all its tables or none. Without a partition there was no table before.
+    -- The tables that a run replaced and that are kept for a restore. The partition is null for a new table.
     create table if not exists sluice.kept_table (
       run text not null,
       schema_name text not null,
@@ -103,7 +103,7 @@ export async function createLedger(client: Client, load: string, key: string): P
           select from pg_class c
           where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition)
         and not exists (select from sluice.kept_table k where k.partition_name = t.partition_name)
-        -- Increments are merged into one partition again and again: the last of them says all.
+        -- Many increments are merged into one partition. Only the newest entry of a partition is needed.
         or exists (
           select from sluice.ledger_table u
           where u.partition_name = t.partition_name and u.entered > t.entered));
@@ -122,7 +122,7 @@ export async function createLedger(client: Client, load: string, key: string): P
         raise exception 'the ledger takes entries from Sluice only' using errcode = 'invalid_authorization_specification';
       end if;
     end $$;
-    -- Null when the run is there already.
+    -- Returns null if the run has an entry already.
     create or replace function sluice.enter_run(key text, run text, attempt integer) returns timestamptz
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
     declare
@@ -141,7 +141,7 @@ export async function createLedger(client: Client, load: string, key: string): P
         mode, table_rows, cursor, profile, feed, details)
       values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
     end $$;
-    -- Answers what is not kept any more.
+    -- Removes the tables that a run replaced from the list of kept tables, and returns them.
     create or replace function sluice.forget_kept(key text, run text) returns setof sluice.kept_table
     language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
     begin

@@ -56,8 +56,8 @@ function parseIpv6(address: string): bigint {
  * the rules would reject.
  */
 export async function writeNetworks(admin: Client, file: string, readers: readonly ReaderNetworks[]): Promise<void> {
-  const restricted = readers.filter(({ networks }) => networks.length > 0).map(withoutInvalidNetworks)
-  const rules = formatRules(restricted)
+  const restrictedReaders = readers.filter(({ networks }) => networks.length > 0).map(withoutInvalidNetworks)
+  const rules = formatRules(restrictedReaders)
   const currentRules = await readFile(file, 'utf8').catch(() => '')
   if (currentRules !== rules) {
     // Writes to a temporary file and renames it, so that the server never reads half a file.
@@ -66,12 +66,14 @@ export async function writeNetworks(admin: Client, file: string, readers: readon
     await rename(temporaryFile, file)
     await admin.query('select pg_reload_conf()')
   }
-  if (restricted.length === 0) return
-  const allowed = restricted.flatMap(({ login, networks }) => networks.map((network) => ({ login, network })))
+  if (restrictedReaders.length === 0) return
+  const allowedPairs = restrictedReaders.flatMap(({ login, networks }) =>
+    networks.map((network) => ({ login, network })),
+  )
   await admin.query(endRejectedSessions, [
-    restricted.map(({ login }) => login),
-    allowed.map(({ login }) => login),
-    allowed.map(({ network }) => network),
+    restrictedReaders.map(({ login }) => login),
+    allowedPairs.map(({ login }) => login),
+    allowedPairs.map(({ network }) => network),
   ])
 }
 
@@ -84,7 +86,10 @@ const withoutInvalidNetworks = ({ login, networks }: ReaderNetworks): ReaderNetw
   networks: networks.filter((network) => networkProblem(network) === undefined),
 })
 
-/** Ends sessions from networks that are no longer allowed, because pg_hba.conf applies only to new connections. */
+/**
+ * Ends sessions from networks that are not allowed, because pg_hba.conf applies only to new connections. `$1` are the
+ * logins of the restricted readers, `$2` and `$3` the pairs of a login and a network from which it may connect.
+ */
 const endRejectedSessions = `
   select pg_terminate_backend(a.pid) from pg_stat_activity a
   where a.usename = any($1::text[]) and not exists (
@@ -92,13 +97,13 @@ const endRejectedSessions = `
     where allowed.login = a.usename and a.client_addr <<= allowed.network)`
 
 /**
- * Returns pg_hba.conf rules for readers' logins only. `restricted` are the readers that may connect only from certain
- * networks. The server applies the first matching rule, so the rules for all other readers come last. Readers must use
- * TLS, except from the server's own machine.
+ * Returns pg_hba.conf rules for readers' logins only. `restrictedReaders` may connect only from certain networks. The
+ * server applies the first matching rule, so the rules for all other readers come last. Readers must use TLS, except
+ * from the server's own machine.
  */
-function formatRules(restricted: readonly ReaderNetworks[]): string {
+function formatRules(restrictedReaders: readonly ReaderNetworks[]): string {
   const lines = ['# Sluice replaces this file when a warehouse reader changes.']
-  for (const { login, networks } of restricted.toSorted((one, other) => (one.login < other.login ? -1 : 1))) {
+  for (const { login, networks } of restrictedReaders.toSorted((one, other) => (one.login < other.login ? -1 : 1))) {
     for (const network of networks) {
       const type = isLoopback(network) ? 'host' : 'hostssl'
       lines.push(hbaLine(type, `c_${keyOfReader(login)}`, login, network))

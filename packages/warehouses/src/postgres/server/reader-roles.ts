@@ -85,6 +85,7 @@ async function defineReader(
     await applySettings(admin, login, readerSettings, database)
     if (!active) return
     for (const role of memberships) await ensureRole(admin, role, 'nologin')
+    // Only the owner of the database can grant the right to connect.
     await admin.query(`set role ${owner}`)
     await admin.query(`grant connect on database ${database} to ${readers}`)
     await admin.query('reset role')
@@ -144,9 +145,9 @@ async function renameSchemaRoles(
   schemas: readonly string[],
 ): Promise<void> {
   for (const schema of schemas) {
-    const former = `c_${client.key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
-    if (await roleExists(admin, former))
-      await admin.query(`alter role ${former} rename to ${schemaRole(client, schema)}`)
+    const formerRole = `c_${client.key}_s_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
+    if (await roleExists(admin, formerRole))
+      await admin.query(`alter role ${formerRole} rename to ${schemaRole(client, schema)}`)
   }
 }
 
@@ -156,11 +157,10 @@ async function renameSchemaRoles(
  * for a group of logins, so this is the only way to limit all readers of one organisation.
  */
 async function divideConnections(admin: Client, login: string, isActive: boolean): Promise<number> {
-  const { rows } = await admin.query<{ name: string; limit: number }>(
+  const { rows: otherReaders } = await admin.query<{ name: string; limit: number }>(
     `select rolname as name, rolconnlimit as limit from pg_roles where rolname ~ $1 and rolcanlogin and rolname <> $2`,
     [`^c_${keyOfReader(login)}_r_[0-9a-f]{16}$`, login],
   )
-  const otherReaders = rows
   const activeCount = otherReaders.length + (isActive ? 1 : 0)
   const connections = connectionsOf(activeCount)
   for (const { name, limit } of otherReaders)
@@ -286,13 +286,13 @@ const collisionStates: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Runs statements, and repeats them if they fail because of a concurrent change. Ignores that a relation was dropped in
- * the meantime, because then it needs no grant.
+ * Runs `grant`, and repeats it if it fails because of a concurrent change. Ignores that a relation was dropped in the
+ * meantime, because then it needs no grant.
  */
-async function retryCollisions(statements: () => Promise<unknown>, load: ClientBase): Promise<void> {
+async function retryCollisions(grant: () => Promise<unknown>, load: ClientBase): Promise<void> {
   for (let tries = 1; ; tries += 1)
     try {
-      await statements()
+      await grant()
       return
     } catch (error) {
       await load.query('rollback')

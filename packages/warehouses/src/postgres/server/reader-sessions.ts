@@ -56,7 +56,7 @@ async function listReaders(pool: Pool): Promise<ReaderState[]> {
 }
 
 /** Selects the readers' sessions that this process can end. `$1` is the pattern of their login names. */
-const endableSessions = `
+const selectEndableSessions = `
   select a.*, split_part(r.rolname, '_', 2) as client from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
   where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
 
@@ -64,10 +64,16 @@ const endableSessions = `
  * Ends the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If
  * the server has too many sessions or locks in total, the organisations with the most sessions lose theirs first: each
  * organisation's sessions are numbered, and those with the highest numbers end.
+ *
+ * - `counted` numbers the sessions of each organisation and sums up their locks, so that the limits per organisation
+ *   apply to the newest sessions and to those with the most locks.
+ * - `ranked` does the same for all sessions of the server, in the order of these numbers.
+ *
+ * `endSessionsBeyondLimits` names the limits `$2` to `$9`.
  */
 const endSessionsBeyondLimitsQuery = `
   with sessions as (
-    select s.*, coalesce(l.count, 0) as locks from (${endableSessions}) s
+    select s.*, coalesce(l.count, 0) as locks from (${selectEndableSessions}) s
     left join (select pid, count(*) from pg_locks group by pid) l using (pid)
   ), counted as (
     select *, row_number() over (partition by client order by backend_start, pid) as of_client,
@@ -108,7 +114,9 @@ async function endSessionsBeyondLimits(pool: Pool, limits: typeof readerLimits):
  */
 async function lowerPriority(pool: Pool, host: string, { niceness }: typeof readerLimits): Promise<void> {
   if (!isLoopback(host)) return
-  const { rows } = await pool.query<{ pid: number }>(`select pid from (${endableSessions}) s`, [readerLoginPattern])
+  const { rows } = await pool.query<{ pid: number }>(`select pid from (${selectEndableSessions}) s`, [
+    readerLoginPattern,
+  ])
   for (const { pid } of rows) applyNiceness({ host, niceness }, { processID: pid })
 }
 
@@ -128,7 +136,7 @@ async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): P
     if (rows[0]!.usage <= limits.notificationQueueShare) return endedCount
     const { rowCount } = await pool.query(
       `select pg_terminate_backend(pid, 2000) from (
-         select pid from (${endableSessions}) s where xact_start is not null
+         select pid from (${selectEndableSessions}) s where xact_start is not null
          order by query ~* 'listen|notify' desc, xact_start limit 1) oldest`,
       [readerLoginPattern],
     )

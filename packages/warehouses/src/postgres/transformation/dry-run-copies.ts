@@ -34,7 +34,7 @@ export class RowCopies implements AsyncDisposable {
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)
       const assertFree = createFreeAssertion(this.#pools, load, signal)
-      const copying = {
+      const request = {
         staging,
         columns: names.map((name) => escapeIdentifier(name)).join(', '),
         types: [],
@@ -42,7 +42,7 @@ export class RowCopies implements AsyncDisposable {
         frozen: false,
         assertFree,
       }
-      await copyInto(this.#pools.copies, copying, load.problemContext, signal)
+      await copyInto(this.#pools.copies, request, load.problemContext, signal)
       // COPY may have written more since the last check of the disk limit.
       await assertFree?.()
     }

@@ -4,7 +4,7 @@ import { type TransformationStatement, WarehouseProblem } from '../../warehouse.
 import { borrowConnection, type PostgresPools, withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { RowCopies } from './dry-run-copies.ts'
-import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { runStoppable, sessionOf } from '../queries/statement-watch.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
@@ -54,10 +54,12 @@ export async function runTransformation(
     const rowCounts = dry
       ? await endDryRun(client, otherConnections, transformationSchema, copies, signal)
       : await transformationSchema.close(client)
-    const olderSnapshots = await listOlderSnapshots(client)
+    // Rows that a transformation wrote are not frozen.
+    const blockingSnapshots = await listBlockingSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: rowCounts[index]!, frozen: false }
-      Object.assign(load, { transformed: true, older: [olderSnapshots] })
+      load.transformed = true
+      load.blockingSnapshots = [blockingSnapshots]
     }
   } catch (error) {
     borrowed[Symbol.dispose]()

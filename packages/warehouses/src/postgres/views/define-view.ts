@@ -19,6 +19,7 @@ import {
 } from './managed-views.ts'
 import { checkSchemaName, checkTableName, qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
+import { executeSingleStatement } from '../queries/read-transaction.ts'
 import { runStoppable } from '../queries/statement-watch.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
@@ -112,6 +113,7 @@ async function exchangeGrants(client: ClientBase, oldSchema: string, view: Table
      from pg_default_acl d join pg_namespace n on n.oid = d.defaclnamespace cross join lateral aclexplode(d.defaclacl) g
      where d.defaclrole = current_user::regrole and d.defaclobjtype = 'r' and g.privilege_type = 'SELECT'
        and g.grantee <> 0 and n.nspname in ($1, $2)
+     -- Revokes first: a reader of both schemas keeps the access.
      order by n.nspname <> $1`,
     [oldSchema, view.schema, view.name],
   )
@@ -274,9 +276,4 @@ async function assertReadsNothingHidden(client: ClientBase, oid: number): Promis
     ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
   )
   if (hidden) throw viewProblems.readsHidden(qualifyName(hidden.schema, hidden.name))
-}
-
-/** Runs one statement. The extended protocol rejects several statements in one text. */
-function executeSingleStatement(client: ClientBase, text: string): Promise<unknown> {
-  return client.query({ text, queryMode: 'extended' } as { text: string })
 }

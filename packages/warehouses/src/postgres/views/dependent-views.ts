@@ -27,40 +27,84 @@ export async function listDependentViews(
   return rows.map(describeDependentView)
 }
 
-const readsFrom = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
-  and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
-
-const granteeExpression = `case g.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end`
-const grantOptionExpression = `case when g.is_grantable then ' with grant option' else '' end`
-const relationNameExpression = `format('%I.%I', n.nspname, c.relname)`
+/**
+ * Selects every pair of a view (its OID is `view`) and a relation that it reads directly (`relation`). `column_number`
+ * is the number of a column that the view reads. PostgreSQL records what a view reads as dependencies of the view's
+ * rewrite rule.
+ */
+export const selectDirectReads = `
+  select rule.ev_class as view, dependency.refobjid as relation, dependency.refobjsubid as column_number
+  from pg_depend dependency join pg_rewrite rule on rule.oid = dependency.objid
+  where dependency.classid = 'pg_rewrite'::regclass and dependency.refclassid = 'pg_class'::regclass
+    and rule.ev_class <> dependency.refobjid`
 
 /**
  * Selects the views that depend on the relation `$1`, or on its columns `$2`. `depth` is the longest path from the
  * relation, so that a view comes after all views that it reads.
  */
 const selectDependentViews = `
-  with recursive over (oid, depth) as (
-    select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
-    where $2::text[] is null or d.refobjsubid in (
-      select attnum from pg_attribute where attrelid = $1::oid and attname = any($2::text[]))
+  with recursive reader (oid, depth) as (
+    select direct.view, 1 from (${selectDirectReads}) as direct
+    where direct.relation = $1::oid and ($2::text[] is null or direct.column_number in (
+      select attnum from pg_attribute where attrelid = $1::oid and attname = any($2::text[])))
     union
-    select r.ev_class, over.depth + 1 from over, lateral (select r.ev_class ${readsFrom} and d.refobjid = over.oid) r
-  ), views as (select oid, max(depth) as depth from over group by oid)
-  select ${relationNameExpression} as name, c.relkind = 'm' as materialised, c.relispopulated as populated,
-    pg_has_role(c.relowner, 'usage') as owned, pg_get_viewdef(c.oid) as definition, c.reloptions as options,
-    obj_description(c.oid, 'pg_class') as comment,
-    array(select format('comment on column %s.%I is %L', ${relationNameExpression}, a.attname, col_description(c.oid, a.attnum))
-      from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and col_description(c.oid, a.attnum) is not null) as comments,
-    array(select pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid = c.oid order by i.indexrelid) as indexes,
-    array(select format('grant %s on %s to %s%s', g.privilege_type, ${relationNameExpression}, ${granteeExpression}, ${grantOptionExpression})
-      from aclexplode(c.relacl) g where g.grantee <> c.relowner) as grants,
-    array(select format('grant %s (%I) on %s to %s%s', g.privilege_type, a.attname, ${relationNameExpression}, ${granteeExpression}, ${grantOptionExpression})
-      from pg_attribute a, aclexplode(a.attacl) g where a.attrelid = c.oid and not a.attisdropped) as column_grants,
-    array(select distinct ${granteeExpression} from pg_default_acl p, aclexplode(p.defaclacl) g
-      where p.defaclrole = c.relowner and p.defaclobjtype = 'r' and p.defaclnamespace in (0, c.relnamespace)
-        and g.grantee <> c.relowner) as granted_by_default
-  from views v join pg_class c on c.oid = v.oid join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('v', 'm') order by v.depth, c.oid`
+    select direct.view, reader.depth + 1 from reader
+      join (${selectDirectReads}) as direct on direct.relation = reader.oid
+  ), longest_path as (
+    select oid, max(depth) as depth from reader group by oid
+  ), dependent_view as (
+    select c.*, format('%I.%I', n.nspname, c.relname) as name, longest_path.depth
+    from longest_path join pg_class c on c.oid = longest_path.oid join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('v', 'm')
+  )
+  select v.name, v.relkind = 'm' as materialised, v.relispopulated as populated,
+    pg_has_role(v.relowner, 'usage') as owned, pg_get_viewdef(v.oid) as definition, v.reloptions as options,
+    obj_description(v.oid, 'pg_class') as comment,
+    array(${selectColumnCommentsOf('v')}) as comments,
+    array(select pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid = v.oid order by i.indexrelid) as indexes,
+    array(${selectGrantsOf('v')}) as grants,
+    array(${selectColumnGrantsOf('v')}) as column_grants,
+    array(${selectDefaultGranteesOf('v')}) as granted_by_default
+  from dependent_view v order by v.depth, v.oid`
+
+/**
+ * Selects a COMMENT statement for each commented column of a view. `view` is the alias of the view's row in
+ * `dependent_view`.
+ */
+function selectColumnCommentsOf(view: string): string {
+  return `select format('comment on column %s.%I is %L', ${view}.name, a.attname, col_description(a.attrelid, a.attnum))
+    from pg_attribute a
+    where a.attrelid = ${view}.oid and a.attnum > 0 and col_description(a.attrelid, a.attnum) is not null`
+}
+
+/** Selects a GRANT statement for each privilege on a view that its owner gave to another role. */
+function selectGrantsOf(view: string): string {
+  return `select format('grant %s on %s to %s%s', acl.privilege_type, ${view}.name, ${granteeOf('acl')}, ${grantOptionOf('acl')})
+    from aclexplode(${view}.relacl) acl where acl.grantee <> ${view}.relowner`
+}
+
+/** Selects a GRANT statement for each privilege on a single column of a view. */
+function selectColumnGrantsOf(view: string): string {
+  return `select format('grant %s (%I) on %s to %s%s', acl.privilege_type, a.attname, ${view}.name, ${granteeOf('acl')}, ${grantOptionOf('acl')})
+    from pg_attribute a, aclexplode(a.attacl) acl where a.attrelid = ${view}.oid and not a.attisdropped`
+}
+
+/** Selects the roles that get a privilege on each new view of the same owner and schema by default. */
+function selectDefaultGranteesOf(view: string): string {
+  return `select distinct ${granteeOf('acl')} from pg_default_acl d, aclexplode(d.defaclacl) acl
+    where d.defaclrole = ${view}.relowner and d.defaclobjtype = 'r' and d.defaclnamespace in (0, ${view}.relnamespace)
+      and acl.grantee <> ${view}.relowner`
+}
+
+/** Returns the SQL expression for the quoted role that an entry of `aclexplode` names. `acl` is the entry's alias. */
+function granteeOf(acl: string): string {
+  return `case ${acl}.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(${acl}.grantee)) end`
+}
+
+/** Returns the SQL expression for the end of the GRANT statement: ` with grant option` or nothing. */
+function grantOptionOf(acl: string): string {
+  return `case when ${acl}.is_grantable then ' with grant option' else '' end`
+}
 
 /** Builds the statements that drop and create a view from its row of `selectDependentViews`. */
 function describeDependentView(row: DependentViewRow): DependentView {

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { TablePlace } from '../../catalog.ts'
 import { definitionHash, type ViewDefinition, type WarehouseView } from '../../view-store.ts'
 import { qualifyName } from '../names.ts'
+import { selectDirectReads } from './dependent-views.ts'
 import { viewProblems } from './view-problems.ts'
 
 /** The metadata in the comment of a view that Sluice manages: its id and a hash of its definition. */
@@ -75,25 +76,25 @@ export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || k
 
 export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
 
-/** The FROM clause for pairs of a view, `r.ev_class`, and a relation that it reads directly, `d.refobjid`. */
-const fromViewReads = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
-  and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
+/** Returns the SQL condition that a relation is not a managed view. `oid` is an SQL expression for its OID. */
+const isUnmanaged = (oid: string): string =>
+  `coalesce(obj_description(${oid}, 'pg_class'), '') not like '{"sluiceView":%'`
 
 /** Returns the tables and views that a view reads directly, or through unmanaged views. */
-export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
+export async function listReads(client: ClientBase, viewOid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
-    `with recursive dependency (oid) as (
-       select d.refobjid ${fromViewReads} and r.ev_class = $1::oid
+    `with recursive source (oid) as (
+       select direct.relation from (${selectDirectReads}) as direct where direct.view = $1::oid
        union
-       select inner_read.refobjid from dependency join pg_class v on v.oid = dependency.oid and v.relkind in ('v', 'm'),
-         lateral (select d.refobjid ${fromViewReads} and r.ev_class = v.oid) inner_read
-       where coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%'
+       select direct.relation from source join pg_class v on v.oid = source.oid and v.relkind in ('v', 'm')
+       join (${selectDirectReads}) as direct on direct.view = v.oid
+       where ${isUnmanaged('v.oid')}
      )
-     select n.nspname as schema, c.relname as name from dependency join pg_class c on c.oid = dependency.oid
+     select n.nspname as schema, c.relname as name from source join pg_class c on c.oid = source.oid
      join pg_namespace n on n.oid = c.relnamespace
      where n.nspname not in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'p', 'v', 'm', 'f')
      order by 1, 2`,
-    [oid],
+    [viewOid],
   )
   return rows
 }
@@ -105,15 +106,15 @@ export async function listViewReads(client: ClientBase, place: TablePlace): Prom
 }
 
 /** True if a view reads a relation, directly or through other views. */
-export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
+export async function readsRelation(client: ClientBase, viewOid: number, relationOid: number): Promise<boolean> {
   const { rowCount } = await client.query(
-    `with recursive dependency (oid) as (
-       select d.refobjid ${fromViewReads} and r.ev_class = $1::oid
+    `with recursive source (oid) as (
+       select direct.relation from (${selectDirectReads}) as direct where direct.view = $1::oid
        union
-       select inner_read.refobjid from dependency,
-         lateral (select d.refobjid ${fromViewReads} and r.ev_class = dependency.oid) inner_read
-     ) select from dependency where oid = $2::oid`,
-    [view, relation],
+       select direct.relation from source join (${selectDirectReads}) as direct on direct.view = source.oid
+     )
+     select from source where oid = $2::oid`,
+    [viewOid, relationOid],
   )
   return rowCount !== 0
 }
@@ -121,11 +122,10 @@ export async function readsRelation(client: ClientBase, view: number, relation: 
 /** Lists at most 100 unmanaged views that read a relation directly, as `schema.name`. */
 export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
   const { rows } = await client.query<{ qualifiedName: string }>(
-    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" ${fromViewReads}
-     join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace
-     join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = $1 and c.relname = $2
-       and coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%' order by 1 limit 100`,
+    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" from (${selectDirectReads}) as direct
+     join pg_class v on v.oid = direct.view join pg_namespace vn on vn.oid = v.relnamespace
+     join pg_class c on c.oid = direct.relation join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relname = $2 and ${isUnmanaged('v.oid')} order by 1 limit 100`,
     [schema, name],
   )
   return rows.map(({ qualifiedName }) => qualifiedName)
