@@ -4,7 +4,8 @@ import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.
 import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import type { ClientAccess } from '../src/clickhouse/clickhouse-settings.ts'
 import { ledgerTable } from '../src/clickhouse/publication-ledger.ts'
-import { rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { runDatabase } from '../src/clickhouse/names.ts'
 import { until } from '@sluice/testing/wait-until'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
@@ -73,6 +74,51 @@ describe('ClickHouse as a warehouse', () => {
     await expect(dropped).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
     expect(await merge()).toMatchObject({ tables: [{ merged: { added: 0 } }, { merged: { added: 2 } }] })
     for (const table of tables) expect(await rowsIn(warehouse, table)).toEqual(numbered(2))
+  })
+
+  it('keeps the staging tables of a decided publication that it cannot complete, and completes it later', async () => {
+    const { warehouse } = subject
+    const run = randomUUID()
+    const tables = ['contested', 'uncontested']
+    const parameters = { database: runDatabase(access.key, { run, attempt: 1 }) }
+    let isContested = true
+    // As other processes do that publish the same table at the same time.
+    const claimRepeatedly = async () => {
+      while (isContested) {
+        const [contested] = await rowsOf<{ name: string }>(
+          access.service,
+          `select name from system.tables where database = {database:String} and name != 'uncontested'`,
+          { parameters },
+        )
+        if (!contested) continue
+        const names = [contested.name, `swap_${randomUUID()}`].map((name) => `\`${parameters.database}\`.\`${name}\``)
+        await executeStatement(access.service, `rename table ${names.join(' to ')}`)
+      }
+    }
+    let claims = Promise.resolve()
+    const publish = async () => {
+      await using staged = new AsyncDisposableStack()
+      const loads = []
+      for (const table of tables) {
+        const target = { table, columns: columns({ id: 'INTEGER', name: 'TEXT' }), run }
+        loads.push(staged.use(await stage(warehouse, target, numbered(3))))
+      }
+      const isCurrentAttempt = async () => {
+        claims = claimRepeatedly()
+        return true
+      }
+      await warehouse.loader.publish(loads, isCurrentAttempt, never)
+    }
+    await expect(publish()).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
+    isContested = false
+    await claims
+    expect(await warehouse.loader.fenceRun(run, 1)).toMatchObject({
+      tables: [
+        { table: 'contested', rows: 3 },
+        { table: 'uncontested', rows: 3 },
+      ],
+    })
+    for (const table of tables) expect(await rowsIn(warehouse, table)).toEqual(numbered(3))
   })
 
   it('keeps the undo of a run if a later increment of a system changes only the numbers of rows read', async () => {

@@ -10,8 +10,9 @@ import {
   type PlanOptions,
   type Publication,
   type PublishOptions,
-  WarehouseProblem,
   busyProblem,
+  isBusy,
+  WarehouseProblem,
 } from '../../warehouse.ts'
 import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
 import { assertReadyToPublish, findParentLoad, wasKeyedBy } from '../../staged-load-checks.ts'
@@ -107,10 +108,11 @@ export async function publishRun(
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     for (const load of loads) load.decided = true
     await waitForDecision(access, publicationId, () => concurrentlyChanged(firstLoad.target))
-    await applyDecision(access, publicationId).catch((error: unknown) => {
-      // After a `WarehouseProblem`, the publication counts as abandoned, so the staging tables may be dropped. After any
-      // other error, another process may still complete it.
-      for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
+    await applyDecision(access, publicationId).catch(async (error: unknown) => {
+      // The staging tables may be dropped if the publication is abandoned. While it is decided, another process may still
+      // complete it.
+      const isAbandoned = isBusy(error) && !(await listDecisions(access)).includes(publicationId)
+      for (const load of loads) load.decided = !isAbandoned
       throw error
     })
     const publication = await findPublication(access, run)
