@@ -348,7 +348,10 @@ function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
   return convert
 }
 
-/** Returns the field with null as an additional allowed value. A stored secret also allows the empty text. */
+/**
+ * Returns the field with null as an additional allowed value. A stored secret, which is an `anyOf`, also allows the empty
+ * text. Schemas with a name (objects with a title) are referenced elsewhere, so they are wrapped and not changed.
+ */
 function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {
@@ -356,7 +359,8 @@ function allowNull(field: OpenApiValue): OpenApiValue {
     const hasNull = anyOf.some((one: OpenApiValue) => one.type === 'null')
     return { ...field, anyOf: [...anyOf, ...cleared, ...(hasNull ? [] : [{ type: 'null' }])] }
   }
-  if (oneOf || (title && properties)) return { anyOf: [field, { type: 'null' }] }
+  const isNamedSchema = title && properties
+  if (oneOf || isNamedSchema) return { anyOf: [field, { type: 'null' }] }
   if (values) return { ...field, enum: [...values, null], ...(type && { type: [type, 'null'] }) }
   return typeof type === 'string' ? { ...field, type: [type, 'null'] } : field
 }

@@ -57,7 +57,7 @@ async function countLogLines(db: Kysely<DB>, { id }: Claim): Promise<number> {
   return count
 }
 
-/** Stores log lines, unless the run was deleted. */
+/** Stores log lines, unless the run was deleted. The commit does not wait for the disk. */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     ${prepared('write-run-log')}

@@ -88,8 +88,8 @@ function findFirstPlan(object: ScheduledObject, window: PlanWindow, now: number)
 }
 
 /**
- * Returns the first run of an object at `earliestTime` or later, or undefined if none starts before the end of
- * the window.
+ * Returns the first run of an object at `earliestTime` or later, or undefined if none starts before the end of the
+ * window. Only the stored time of the next run can be in the past, because that run may be late.
  */
 function findNextPlan(
   object: ScheduledObject,
@@ -101,9 +101,11 @@ function findNextPlan(
   const zone = object.zone ?? defaultZone
   const storedTime = readStoredTime(object)
   const isStoredTimeNext = storedTime !== undefined && storedTime.at >= earliestTime
+  // `findNextTime` excludes the time from which it searches.
+  const justBeforeEarliestTime = earliestTime - 1
   const plannedTime = isStoredTimeNext
     ? storedTime
-    : findNextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
+    : findNextTime(toSchedule(object), zone, Math.max(justBeforeEarliestTime, now))
   if (plannedTime === undefined || plannedTime.at >= window.to) return undefined
   return { ...plannedTime, object, zone, isLate: plannedTime.at < now }
 }

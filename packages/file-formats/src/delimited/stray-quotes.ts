@@ -57,8 +57,10 @@ export function readStrayQuotes(
 }
 
 /**
- * Returns the possible readings of a field at each position where a field can start: at the start of the record and
- * after each delimiter. Returns undefined if there are too few delimiters, or too many to try all readings.
+ * Returns a list for each position where a field can start: at the start of the record and after each delimiter. The
+ * list contains the possible readings of such a field, each with its end and the index of the next field's list. The
+ * index is the number of lists if the field ends the record. Returns undefined if there are too few delimiters, or too
+ * many to try all readings.
  */
 function listReadings(
   bytes: Uint8Array,
@@ -71,8 +73,8 @@ function listReadings(
   for (let position = from; position < end; position++) {
     if (bytes[position] === grammar.delimiter) starts.push(position + 1)
   }
-  const delimitersInside = starts.length - fieldCount
-  if (delimitersInside < 0 || starts.length * (delimitersInside + 1) > maxSteps) return undefined
+  const surplusDelimiters = starts.length - fieldCount
+  if (surplusDelimiters < 0 || starts.length * (surplusDelimiters + 1) > maxSteps) return undefined
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
   const indexOfNextField = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {

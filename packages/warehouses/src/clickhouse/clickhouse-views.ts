@@ -211,8 +211,8 @@ async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,
     `select database, name, comment from system.tables
-     where startsWith(database, {prefix:String}) and engine like '%View' and hasAny(
-       [{plain:String}, {quoted:String}], arrayFilter(x -> position(as_select, x) > 0, [{plain:String}, {quoted:String}]))`,
+     where startsWith(database, {prefix:String}) and engine like '%View'
+       and (position(as_select, {plain:String}) > 0 or position(as_select, {quoted:String}) > 0)`,
     {
       parameters: {
         prefix,

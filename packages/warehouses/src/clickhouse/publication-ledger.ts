@@ -127,7 +127,7 @@ export async function recordFence(access: ClientAccess, publication: string): Pr
   )
 }
 
-/** True if the fence of the run was decided first for this attempt, so the attempt may no longer publish. */
+/** Returns whether `fenceRun` closed the run for this attempt before the attempt published. It may not publish then. */
 export async function isFenced(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,

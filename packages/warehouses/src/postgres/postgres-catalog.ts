@@ -291,7 +291,10 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
   }
 }
 
-/** True if the schema exists with all rights that `ensureSchema` sets. */
+/**
+ * Returns whether the schema exists with all rights that `ensureSchema` sets: the role `read` may use the schema and
+ * will be able to select from its new tables, and new functions of the current role are not executable by everyone.
+ */
 async function isSchemaReady(client: ClientBase, schema: string, read: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `select from pg_namespace n

@@ -162,7 +162,11 @@ function formatBadValue({ qualifiedName, labels }: ProblemContext, error: Databa
  * Returns the problem for a column change that views of another role block, because a publication cannot recreate them.
  * `views` lists their names.
  */
-export function viewsDepend({ qualifiedName }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
+export function viewsDependProblem(
+  { qualifiedName }: ProblemContext,
+  views: string,
+  cause?: unknown,
+): WarehouseProblem {
   const sentence = `A column of ${qualifiedName} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }

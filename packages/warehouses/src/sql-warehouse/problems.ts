@@ -77,7 +77,7 @@ export function tableInUse(lockedName: string, cause?: unknown): WarehouseProble
  * Converts an error of a statement on dependent views to the problem VIEWS_DEPEND with this sentence. Does not convert
  * temporary problems, or errors that are not from the server.
  */
-export function viewsDepend(
+export function toViewsDependProblem(
   dialect: SqlDialect,
   error: unknown,
   qualifiedName: string,

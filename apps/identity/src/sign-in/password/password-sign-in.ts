@@ -189,9 +189,9 @@ interface LockedUser {
 }
 
 /**
- * Locks the user until the transaction ends, and reads the current row. Returns undefined if the password, status or
- * organisation changed during the sign-in. `passwordHash` is the hash that was verified; undefined if this request
- * verified no password.
+ * Locks the user until the transaction ends, and reads the current row. Returns undefined if the user is not active, the
+ * organisation is disabled, or the password hash differs from `passwordHash`, the hash that this request verified. If
+ * this request verified no password, the user must have one.
  */
 async function lockUser(
   trx: Transaction<DB>,

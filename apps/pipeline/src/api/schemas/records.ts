@@ -54,10 +54,11 @@ async function countBySchema(
   table: 'data_pipelines' | 'views',
   schemas: readonly number[],
 ): Promise<Map<number, number>> {
+  if (schemas.length === 0) return new Map()
   const counts = await db
     .selectFrom(table)
     .select(['schema_id', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('schema_id', 'in', [0, ...schemas])
+    .where('schema_id', 'in', schemas)
     .groupBy('schema_id')
     .execute()
   return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))

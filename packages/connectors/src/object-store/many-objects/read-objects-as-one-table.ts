@@ -159,12 +159,12 @@ function describeUnreadParts(warnings: readonly string[]): string {
 
 /**
  * Merges the statistics of a column in several objects. Objects without values in the column do not count, unless no
- * object has values. Evidence and source format are kept only if they are the same in all objects.
+ * object has values. Evidence and source format are kept only if they are the same in all counted objects.
  */
 function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts {
   const factsWithValues = facts.filter(({ evidence }) => evidence !== 'NOTHING')
-  const [first] = factsWithValues.length > 0 ? factsWithValues : facts
-  const isSameInAll = (key: 'evidence' | 'sourceFormat') => factsWithValues.every((fact) => fact[key] === first?.[key])
+  const [first, ...otherFacts] = factsWithValues.length > 0 ? factsWithValues : facts
+  const isSameInAll = (key: 'evidence' | 'sourceFormat') => otherFacts.every((fact) => fact[key] === first?.[key])
   return {
     column,
     ...(first?.evidence && isSameInAll('evidence') && { evidence: first.evidence }),

@@ -24,7 +24,7 @@ import { commitSwaps, retryableStates } from './commit-swaps.ts'
 import { interruptAutovacuum, lockTables, prepareSwap, type TableSwap } from './table-swap.ts'
 import { completeStagingTable, indexAndAnalyze } from './index-and-analyze.ts'
 import { copyStatistics } from './planner-statistics.ts'
-import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
+import { type ProblemContext, viewsDependProblem, warehouseProblem } from '../problems.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { dropReplaced } from '../staging-table-ddl.ts'
 
@@ -286,5 +286,5 @@ function wideningProblem(error: unknown, problemContext: ProblemContext): Wareho
   const isBlockedByObject = code === sqlStates.featureNotSupported || code === sqlStates.dependentObjectsStillExist
   if (!isBlockedByObject) return undefined
   const { detail = 'unnamed' } = error as { detail?: string }
-  return viewsDepend(problemContext, detail, error)
+  return viewsDependProblem(problemContext, detail, error)
 }

@@ -10,7 +10,7 @@ import type { TablePlan } from '../../shape/plan-table.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
 import { type PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
+import { type ProblemContext, tableNotOwned, viewsDependProblem } from '../problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
 import { qualifyName } from '../names.ts'
 import type { PostgresShape } from '../table-shape.ts'
@@ -266,7 +266,7 @@ export async function listBlockingViews(
   if (columns.length === 0) return []
   const views = await listDependentViews(client, currentShape.oid, isRebuilt ? undefined : columns)
   const foreignViews = views.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreignViews.length > 0) throw viewsDepend(problemContext, foreignViews.join(', '))
+  if (foreignViews.length > 0) throw viewsDependProblem(problemContext, foreignViews.join(', '))
   return views
 }
 

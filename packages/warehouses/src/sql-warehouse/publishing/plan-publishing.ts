@@ -9,7 +9,7 @@ import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.t
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
 import { planTableAfterLoad, type LoadPlan } from '../staging/plan-table.ts'
-import { concurrentlyChanged, viewsDepend } from '../problems.ts'
+import { concurrentlyChanged, toViewsDependProblem } from '../problems.ts'
 import { retryOnMissingTable, recoverPending } from '../recovery.ts'
 import type { StagingColumn } from '../staging/staging-columns.ts'
 
@@ -143,14 +143,17 @@ export function planCurrentTable(
 export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
-/** Returns the problem for a view that is valid with a table's old column types and invalid with the new ones. */
+/**
+ * Returns the problem for views that the new columns of their table make invalid. Returns temporary problems, and errors
+ * that are not from the server, unchanged.
+ */
 export const viewRebuildProblem = (
   dialect: SqlDialect,
   error: unknown,
   views: readonly ManagedView[],
   qualifiedName: string,
 ): unknown =>
-  viewsDepend(
+  toViewsDependProblem(
     dialect,
     error,
     qualifiedName,

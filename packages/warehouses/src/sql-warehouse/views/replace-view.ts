@@ -41,7 +41,7 @@ import {
   lockAndApplyDecisions,
   inTransactionIfSupported,
 } from '../recovery.ts'
-import { concurrentlyChanged, viewsDepend } from '../problems.ts'
+import { concurrentlyChanged, toViewsDependProblem } from '../problems.ts'
 
 /** Seconds after which a maintenance sweep removes what a dead process left. */
 const sweepGraceSeconds = 600
@@ -176,14 +176,17 @@ export async function replaceInTransaction(
   )
 }
 
-/** Returns the problem for views that would become invalid with the new view. `viewNames` are their names. */
+/**
+ * Returns the problem for views that would become invalid with the new view. `viewNames` are their names. Returns
+ * temporary problems, and errors that are not from the server, unchanged.
+ */
 export const dependentViewsProblem = (
   dialect: SqlDialect,
   error: unknown,
   viewNames: readonly string[],
   qualifiedName: string,
 ): unknown =>
-  viewsDepend(
+  toViewsDependProblem(
     dialect,
     error,
     qualifiedName,
