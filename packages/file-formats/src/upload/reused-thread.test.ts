@@ -57,7 +57,8 @@ describe('a reader thread that is kept for the next upload', () => {
     await open('book.xlsx.gz')
     const before = readdirSync('/proc/self/fd').length
     for (const name of names) await open(name)
-    expect(readdirSync('/proc/self/fd')).toHaveLength(before)
+    // Other work of the test process may have a file open for a moment.
+    await until(() => readdirSync('/proc/self/fd').length <= before, { within: 10_000 })
     expect(folder.leftovers()).toEqual([])
   })
 
