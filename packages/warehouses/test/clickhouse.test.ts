@@ -81,10 +81,10 @@ describe('ClickHouse as a warehouse', () => {
     const run = randomUUID()
     const tables = ['contested', 'uncontested']
     const parameters = { database: runDatabase(access.key, { run, attempt: 1 }) }
-    let isContested = true
+    const contest = new AbortController()
     // As other processes do that publish the same table at the same time.
     const claimRepeatedly = async () => {
-      while (isContested) {
+      while (!contest.signal.aborted) {
         const [contested] = await rowsOf<{ name: string }>(
           access.service,
           `select name from system.tables where database = {database:String} and name != 'uncontested'`,
@@ -110,7 +110,7 @@ describe('ClickHouse as a warehouse', () => {
       await warehouse.loader.publish(loads, isCurrentAttempt, never)
     }
     await expect(publish()).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
-    isContested = false
+    contest.abort()
     await claims
     expect(await warehouse.loader.fenceRun(run, 1)).toMatchObject({
       tables: [
