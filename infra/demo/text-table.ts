@@ -29,7 +29,7 @@ export function textTable(
   return { lines, columnsShown: widths.length }
 }
 
-/** Formats a value as one toPrintable line: line breaks become ⏎, other control characters a dot, and null a dash. */
+/** Formats a value as one printable line: line breaks become ⏎, other control characters a dot, and null a dash. */
 export function toPrintable(value: unknown): string {
   if (value === null || value === undefined) return '–'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
