@@ -119,6 +119,8 @@ describe('ClickHouse as a warehouse', () => {
       ],
     })
     for (const table of tables) expect(await rowsIn(warehouse, table)).toEqual(numbered(3))
+    // Only the empty database of the run is left.
+    expect(await warehouse.upkeep.sweepStaging(async () => new Set())).toBe(1)
   })
 
   it('keeps the undo of a run if a later increment of a system changes only the numbers of rows read', async () => {
