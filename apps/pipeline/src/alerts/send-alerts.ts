@@ -132,7 +132,6 @@ async function sendAndRecord(
   logger.info({ alert: uid, channel, tries }, 'an alert was sent')
 }
 
-/** Calls the webhook, or sends the email of the alert. */
 async function sendAlert(
   { sendMail, webhook, publicUrl }: AlertSenderOptions,
   alert: ClaimedAlert,

@@ -165,7 +165,6 @@ function chooseMailEvent(
 const addHour = (moment: string | undefined): Date | undefined =>
   moment === undefined ? undefined : new Date(Date.parse(moment) + hourMs)
 
-/** Reads the earlier alerts about the object of a run in one channel. */
 async function readPastAlerts(
   trx: Transaction<DB>,
   { id, runnable_id, state }: EndedRun,

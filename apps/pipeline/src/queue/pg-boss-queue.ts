@@ -156,7 +156,6 @@ function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }
 
-/** Converts a job of pg-boss to the delivery of its run. */
 function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
   return {
     run: data.run,

@@ -2,8 +2,8 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
 /**
- * Returns SQL of the common table expression `inputs`: the materialised views that the views selected by the query
- * `start` read, directly or through other views. `start` selects ids of views.
+ * Returns SQL of the common table expression `inputs`. The query `start` selects ids of views, and `inputs` has the
+ * materialised views that they read, directly or through other views.
  */
 const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (

@@ -119,7 +119,7 @@ export async function executeRun(
 
 /**
  * Claims the run if this worker has a free slot for the organisation and its limits allow the run. Otherwise requeues
- * the job and returns DEFERRED. Returns undefined if the run has ended or was deleted.
+ * the job and returns DEFERRED. Returns undefined if the run has started, ended or been deleted.
  */
 function claimOrDefer(
   { db, clientConcurrency }: RunContext,
@@ -130,9 +130,7 @@ function claimOrDefer(
     if (hasSlot) {
       const limits = { maxRuns: clientConcurrency, mustWait: mustWaitForInputs(run) }
       const claim = await claimRun(trx, run, limits)
-      if (claim) return claim
-      const hasRunEnded = !(await isRunWaiting(trx, run))
-      if (hasRunEnded) return undefined
+      if (claim || !(await isRunWaiting(trx, run))) return claim
     }
     await requeue(trx, deferralSeconds)
     return 'DEFERRED'
@@ -143,7 +141,6 @@ function claimOrDefer(
 /** Seconds until the queue delivers a deferred run again. */
 const deferralSeconds = 1
 
-/** Ends a run with the result of its attempt. */
 async function recordSuccess({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
   // Redact the message, because it may contain a value of the file.
   const success = { ...result, message: toStorableText(services.redaction.apply(result.message), 5_000) }

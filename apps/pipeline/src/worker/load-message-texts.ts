@@ -61,7 +61,7 @@ interface LoadCounts {
 /** The hints of the source about its data: each sentence with its advice. */
 export type Hints = ReadonlyMap<string, ReaderAdvice>
 
-const maxShownHints = 3
+export const maxShownHints = 3
 
 /** Returns the first three hints, followed by their advice. Advice that several hints share is given once. */
 export function describeHints(hints: Hints, { isDataset }: { isDataset: boolean }): string {

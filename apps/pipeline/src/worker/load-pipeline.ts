@@ -39,6 +39,7 @@ import {
   addKeyPositions,
   describeFile,
   type Hints,
+  maxShownHints,
   describeChange,
   describeDryRun,
   describeSupersededRows,
@@ -178,7 +179,6 @@ async function loadFromSource(
   return stageAndPublish(context, attempt, pipeline, warehouse)
 }
 
-/** Logs the changes of a table and its columns. */
 function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
   for (const change of table.changes) {
     const isWarning = change.warning === true || ['COLUMN_EMPTIED', 'VIEWS_RECREATED'].includes(change.kind)
@@ -270,7 +270,7 @@ function addHints(error: unknown, hints: Hints): unknown {
   const wouldBreakView = error instanceof WarehouseProblem && error.code === 'VIEWS_DEPEND'
   if (!wouldBreakView || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error
-  const hintTexts = [...hints.keys()].slice(0, 3).join(' ')
+  const hintTexts = [...hints.keys()].slice(0, maxShownHints).join(' ')
   return new WarehouseProblem(code, `${sentence} ${hintTexts}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 

@@ -13,8 +13,8 @@ import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunAttempt } from './run-handler.ts'
 
 /**
- * Facts about the rows of a run that the ledger in the warehouse does not contain. Stored as JSON, so the names of the fields
- * cannot change.
+ * Facts about the rows of a run that the ledger in the warehouse does not contain. Stored as JSON, so the names of the
+ * fields cannot change.
  */
 export interface RunCounts {
   rejected: number

@@ -50,7 +50,6 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
-  /** Records the end of an attempt in the metrics and the log. */
   function record({ ending, claim, success }: EndedAttempt, seconds: number): void {
     metrics.attempts.inc({ outcome: ending })
     if (!claim) return

@@ -60,7 +60,7 @@ itUnless(longRunOnly)(
       await Promise.all(['one', 'two'].map(slot))
       draining = true
       const last = await spawn(stack)
-      await until(async () => (await listActiveRuns(stack)) === 0, { within: 180_000, every: 200 })
+      await until(async () => (await countActiveRuns(stack)) === 0, { within: 180_000, every: 200 })
       await last.program.stop('SIGTERM')
     } finally {
       over.abort()
@@ -81,7 +81,7 @@ itUnless(longRunOnly)(
   300_000 + kills * 10_000,
 )
 
-async function listActiveRuns({ db }: Stack): Promise<number> {
+async function countActiveRuns({ db }: Stack): Promise<number> {
   const { count } = await db
     .selectFrom('runs')
     .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -23,7 +23,7 @@ function another(changed: Partial<Parameters<typeof clientWarehouses>[0]> = {}) 
   return clientWarehouses({ db: stack.db, keyRing: keys, adminUrl, logger, redaction, ...changed })
 }
 
-const parseJsonRow = (client: string) =>
+const rowOf = (client: string) =>
   stack.db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 
 async function rolesOf(key: string) {
@@ -44,7 +44,7 @@ describe('warehouses of organisations', () => {
     await first.catalog.ensureSchema('health')
     await second.catalog.ensureSchema('health')
     expect(await one.open(client)).toBe(first)
-    expect(await parseJsonRow(client)).toMatchObject({
+    expect(await rowOf(client)).toMatchObject({
       key: expect.stringMatching(/^[a-z0-9]{1,40}$/),
       provisioned_at: expect.any(Date),
     })
@@ -55,7 +55,7 @@ describe('warehouses of organisations', () => {
     const redaction = new Redaction()
     await using warehouses = another({ redaction })
     await warehouses.open(client)
-    const { load_password } = await parseJsonRow(client)
+    const { load_password } = await rowOf(client)
     const ring = keyRing(stack.environment['SECRET_KEYS']!)
     const password = ring.open(load_password, `warehouses.load_password:${client}`)
     expect(password).toHaveLength(43)
@@ -67,7 +67,7 @@ describe('warehouses of organisations', () => {
   it('are recreated if their database and roles are missing on the server', async () => {
     const client = randomUUID()
     await another().open(client)
-    const { key } = await parseJsonRow(client)
+    const { key } = await rowOf(client)
     await using superuser = await connected(superuserUrl())
     await superuser.query(`drop database c_${key} with (force)`)
     await superuser.query(`drop role c_${key}_load, c_${key}_read, c_${key}_owner`)
@@ -100,7 +100,7 @@ describe('warehouses of organisations', () => {
   it('are not recreated when another process opens them, and keep their passwords', async () => {
     const client = randomUUID()
     await another().open(client)
-    const { key } = await parseJsonRow(client)
+    const { key } = await rowOf(client)
     const made = await rolesOf(key)
     await using warehouses = another()
     await warehouses.open(client)
@@ -111,7 +111,7 @@ describe('warehouses of organisations', () => {
     const client = randomUUID()
     await using warehouses = another()
     const warehouse = await warehouses.open(client)
-    const { key } = await parseJsonRow(client)
+    const { key } = await rowOf(client)
     await using superuser = await connected(superuserUrl())
     await superuser.query(`alter role c_${key}_load password 'another'`)
     await superuser.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'c_${key}'`)
@@ -132,7 +132,7 @@ describe('warehouses of organisations', () => {
     const client = randomUUID()
     await using warehouses = another()
     await warehouses.open(client)
-    const { key } = await parseJsonRow(client)
+    const { key } = await rowOf(client)
     await using superuser = await connected(superuserUrl())
     await superuser.query(`alter role c_${key}_load set statement_timeout = '1ms'`)
     await superuser.query(`alter role c_${key}_load in database c_${key} set transaction_timeout = '1ms'`)

@@ -45,7 +45,7 @@ describe('worker with a Redshift cluster', () => {
     const postgres = clientWarehouses({ ...parts, adminUrl: stack.environment['WAREHOUSE_DATABASE_URL']! })
     warehouses = routeWarehouses(postgres, { ...parts, otherDrivers: warehouseDrivers({ redshift: server.settings }) })
   })
-  const presentAccess = async (client: string) => {
+  const accessOf = async (client: string) => {
     const warehouse = stack.db.selectFrom('warehouses').select('key').where('client', '=', client)
     const { key } = await warehouse.executeTakeFirstOrThrow()
     return redshiftAccess(server.settings, { key, loadPassword: '', readPassword: '' })
@@ -53,7 +53,7 @@ describe('worker with a Redshift cluster', () => {
   afterAll(async () => {
     await worker?.[Symbol.asyncDispose]()
     await warehouses?.[Symbol.asyncDispose]()
-    if (client !== undefined) await dropClient(await presentAccess(client))
+    if (client !== undefined) await dropClient(await accessOf(client))
     await server?.[Symbol.asyncDispose]()
     await stack?.[Symbol.asyncDispose]()
   })

@@ -258,19 +258,19 @@ describe('file', () => {
     const unquoted = (value: string) => value.replaceAll(/^"|"$/g, '')
     const typeOf = ([, other]: [string, string]) => (nested.includes(other) ? 'JSONB' : 'TEXT')
     const columns = pairs.map((pair, index) => `${keys[index]} ${typeOf(pair)}`).join(', ')
-    const parseJsonRow = (which: 0 | 1) =>
+    const rowOf = (which: 0 | 1) =>
       pairs.map((pair) => (typeOf(pair) === 'TEXT' ? unquoted(pair[which]) : (JSON.parse(pair[which]) as unknown)))
 
     const [once, forth, back] = [await stack.pipeline(), await stack.pipeline(), await stack.pipeline()]
     await load(once, `[${record(0)},${record(1)}]`)
-    expect(await tableOf(once)).toEqual({ columns, rows: [parseJsonRow(0), parseJsonRow(1)] })
+    expect(await tableOf(once)).toEqual({ columns, rows: [rowOf(0), rowOf(1)] })
     for (const [pipeline, first, next] of [
       [forth, 0, 1],
       [back, 1, 0],
     ] as const) {
       await load(pipeline, `[${record(first)}]`)
       expect(await load(pipeline, `[${record(next)}]`)).toMatchObject({ state: 'OK', rows_rejected: 0 })
-      expect(await tableOf(pipeline)).toEqual({ columns, rows: [parseJsonRow(next)] })
+      expect(await tableOf(pipeline)).toEqual({ columns, rows: [rowOf(next)] })
     }
   })
 })

@@ -25,7 +25,6 @@ export const dataQualityChecks = createRecordRepository<CheckRow, DataQualityChe
   present: presentChecks,
 })
 
-/** Converts checks to resources, with the names of the users who created and last changed them. */
 async function presentChecks(
   rows: CheckRow[],
   { identity, request }: RequestContext,

@@ -31,7 +31,6 @@ export type DestinationRow = RefinedRow<
   SharedColumns & { settings: TargetSettings; import_options: ImportOptions; secret_times: SecretTimes | null }
 >
 
-/** Converts destinations to resources: with their authors, their views, their status and their schedule. */
 async function presentDestinations(
   rows: DestinationRow[],
   context: RequestContext,
@@ -69,11 +68,11 @@ async function presentDestinations(
 /** Returns the target system of a destination, with the status of its secret. */
 function presentTargetFields(row: DestinationRow, keyRing: KeyRing): Pick<Destination, 'apiTarget' | 'apiTokenTarget'> {
   const { settings, secret_times } = row
-  const findStatus = <Name extends string>(names: readonly Name[]) =>
+  const presentStatus = <Name extends string>(names: readonly Name[]) =>
     presentSecretStatus(names, secret_times, () => unsealTargetSecrets(row, keyRing))
   return 'apiTarget' in settings
-    ? { apiTarget: { ...settings.apiTarget, secretStatus: findStatus(targetSecrets.apiTarget) } }
-    : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: findStatus(targetSecrets.apiTokenTarget) } }
+    ? { apiTarget: { ...settings.apiTarget, secretStatus: presentStatus(targetSecrets.apiTarget) } }
+    : { apiTokenTarget: { ...settings.apiTokenTarget, secretStatus: presentStatus(targetSecrets.apiTokenTarget) } }
 }
 
 /** Returns the views that these destinations push. For views that the caller may not see, only the names. */

@@ -49,7 +49,6 @@ function presentRunFile({ input }: ShownRun): Run['file'] {
   return { name, size, sha256, uploaded }
 }
 
-/** Converts a line of a pipeline's log to a resource. */
 export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
   id: String(row.id),
   created: row.created_at.toISOString(),

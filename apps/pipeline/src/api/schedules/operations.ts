@@ -97,7 +97,7 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
   assertSchedule(schedule)
   const client = await identity.client(caller.client)
   const zone = client?.timeZone !== undefined && isKnownZone(client.timeZone) ? client.timeZone : 'UTC'
-  const presentScheduleFields = {
+  const scheduleFields = {
     runTrigger,
     cronExpression: rule.cronExpression ?? null,
     continuouslyUpdated: rule.continuouslyUpdated ?? false,
@@ -105,13 +105,13 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
     fullRefreshInterval: rule.fullRefreshInterval ?? null,
   }
   const uid = id?.toLowerCase()
-  const isTimeKnown = !needsId({ ...presentScheduleFields, uid })
+  const isTimeKnown = !needsId({ ...scheduleFields, uid })
   const start = after === undefined ? Date.now() : Date.parse(after)
   const times = isTimeKnown
-    ? listNextTimes({ ...presentScheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
+    ? listNextTimes({ ...scheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
     : []
   return {
-    description: describeSchedule({ ...presentScheduleFields, uid }),
+    description: describeSchedule({ ...scheduleFields, uid }),
     triggerExpression: isTimeKnown
       ? formatTrigger({ ...toScheduleColumns(schedule), uid: uid ?? '' }, zone)
       : undefined,

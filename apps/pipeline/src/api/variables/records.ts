@@ -33,11 +33,6 @@ export const variableRecords = createRecordRepository<VariableRow, Variable, Req
   present: presentVariables,
 })
 
-function presentValue(row: VariableRow): Pick<Variable, 'value' | 'secretStatus'> {
-  if (!row.secured) return { value: row.value! }
-  return { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
-}
-
 /** Converts variables to resources. A secured variable has the status of its value instead of the value. */
 async function presentVariables(
   rows: VariableRow[],
@@ -54,6 +49,8 @@ async function presentVariables(
     lastUpdated: row.updated_at.toISOString(),
     ...findAuthors(row),
     secured: row.secured,
-    ...presentValue(row),
+    ...(row.secured
+      ? { secretStatus: presentSecretStatus(['value'], row.secret_times ?? { value: null }, () => ({})) }
+      : { value: row.value! }),
   }))
 }

@@ -24,7 +24,6 @@ import { readReferencedSchemas } from '../schemas/records.ts'
 
 export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: string[] }>
 
-/** Converts views to resources, with their schema, their status and the names of their authors. */
 async function presentViews(rows: ViewRow[], context: RequestContext): Promise<WithoutMay<View>[]> {
   const { db, identity, request } = context
   const [findAuthors, schemas, findStatus, zone] = await Promise.all([

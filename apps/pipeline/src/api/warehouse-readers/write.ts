@@ -23,7 +23,7 @@ export const warehouseReaderWriting: RecordWriter<PipelineContext, WarehouseRead
 
   async columns(trx, body, current, { caller, readers }) {
     const schemas = await lockSchemas(trx, body, caller)
-    const kind = getCommonWarehouse(schemas, current)
+    const kind = getCommonWarehouseKind(schemas, current)
     const { server } = getEndpoint(readers, kind)
     const networks = chooseNetworks(body, current, caller)
     if (networks.length > 0 && !server.setNetworks)
@@ -101,7 +101,10 @@ async function lockSchemas(trx: Transaction<DB>, body: WarehouseReaderBody, call
  * Returns the type of the warehouse that contains these schemas. Throws 422 if one of them is in a warehouse of another
  * type than the first one, or than that of the existing reader.
  */
-function getCommonWarehouse(schemas: readonly ChosenSchema[], current: WarehouseReaderRow | undefined): WarehouseKind {
+function getCommonWarehouseKind(
+  schemas: readonly ChosenSchema[],
+  current: WarehouseReaderRow | undefined,
+): WarehouseKind {
   const kind = (current?.provider_schema ?? schemas[0]!.provider_schema) as WarehouseKind
   const otherIndex = schemas.findIndex(({ provider_schema }) => provider_schema !== kind)
   if (otherIndex !== -1) {

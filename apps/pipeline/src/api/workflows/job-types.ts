@@ -12,7 +12,7 @@ type JobKind = KindOfObject & { jobType?: JobType }
  * The kinds of objects, and the type of the job that runs each. Workflows have no job type, because a workflow cannot
  * run another one; they are listed for the error message.
  */
-export const jobTypesByKind: Readonly<Record<RunnableKind, JobKind>> = {
+export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   DATA_PIPELINE: { ...objectKinds.DATA_PIPELINE, jobType: 'DATA_PIPELINE_LOAD' },
   VIEW: { ...objectKinds.VIEW, jobType: 'VIEW_REFRESH' },
   DATA_QUALITY_CHECK_GROUP: { ...objectKinds.DATA_QUALITY_CHECK_GROUP, jobType: 'DATA_QUALITY_CHECK_GROUP_RUN' },
@@ -20,10 +20,10 @@ export const jobTypesByKind: Readonly<Record<RunnableKind, JobKind>> = {
   WORKFLOW: objectKinds.WORKFLOW,
 }
 
-export const getObjectKind = (jobType: JobType): JobKind =>
-  Object.values(jobTypesByKind).find((kind) => kind.jobType === jobType)!
+export const getJobKind = (jobType: JobType): JobKind =>
+  Object.values(jobKinds).find((kind) => kind.jobType === jobType)!
 
-export const getJobType = (kind: string): JobType => jobTypesByKind[kind as RunnableKind].jobType!
+export const getJobType = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
 
 /** The properties of a job's object, for callers who may see the object. */
 export interface VisibleObject {
@@ -45,7 +45,7 @@ export async function findVisibleObjects(
   const kinds = new Set(objects.map(({ kind }) => kind as RunnableKind))
   const objectsByKind = await Promise.all(
     [...kinds].map(async (kind) => {
-      const { table, see, manage } = jobTypesByKind[kind]
+      const { table, see, manage } = jobKinds[kind]
       if (!hasRole(caller.roles, see)) return []
       const ids = objects.filter((object) => object.kind === kind).map(({ id }) => id)
       const usable = hasRole(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`

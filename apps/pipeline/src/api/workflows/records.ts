@@ -21,7 +21,6 @@ export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 type WorkflowStep = Workflow['steps']['steps'][number]
 type WorkflowJob = WorkflowStep['jobs'][number]
 
-/** Converts workflows to resources: with their steps and jobs, their schedule, their status and their authors. */
 async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): Promise<WithoutMay<Workflow>[]> {
   const { db, caller, identity, request } = context
   const ids = rows.map(({ id }) => id)

@@ -3,7 +3,7 @@ import type { JobType, FieldViolation, WorkflowBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
-import { findVisibleObjects, getObjectKind, jobTypesByKind } from './job-types.ts'
+import { findVisibleObjects, getJobKind, jobKinds } from './job-types.ts'
 import type { StoredJob } from './stored-steps.ts'
 
 /** A job in a request body, with its JSON pointer. */
@@ -106,7 +106,7 @@ export async function resolveJobs(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
   ): FieldViolation | undefined {
-    const noun = jobType ? getObjectKind(jobType).noun : 'object'
+    const noun = jobType ? getJobKind(jobType).noun : 'object'
     const objectPointer = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: objectPointer, detail: `The job has no ${noun} to run. Set object.uid.` }
     const isInWorkflowOrVisible = object && (currentObjects.has(object.id) || visibleById.has(object.id))
@@ -118,10 +118,10 @@ export async function resolveJobs(
         pointer: objectPointer,
         detail: `"${name}" is a workflow, which a workflow cannot run. Remove this job.`,
       }
-    if (jobType && jobTypesByKind[kind].jobType !== jobType)
+    if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
-        detail: `"${name}" is a ${jobTypesByKind[kind].noun}. Set jobType to ${jobTypesByKind[kind].jobType}.`,
+        detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
       }
     if (!currentObjects.has(object.id) && !visibleById.get(object.id)!.usable)
       return {

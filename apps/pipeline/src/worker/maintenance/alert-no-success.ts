@@ -66,7 +66,7 @@ export function alertNoSuccess({ db, identity, intervalMs = 300_000 }: NoSuccess
   }
 }
 
-/** True if the schedule planned a run at least an hour ago, counted from the last success. */
+/** True if the first run that the schedule plans after `since` is at least an hour late. */
 const isRunOverdue = (row: OverdueRunnable, now: number): boolean => {
   const { run } = computeNextRunOrDisable(
     () => computeNextRun(toSchedule(row), row.zone ?? 'UTC', row.since.getTime()),
@@ -108,8 +108,8 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
 /**
- * Writes the alert. Returns 1. Returns 0 without writing it if another process wrote it, without recipients, or
- * if the limit of emails is reached. The lock on the object's row prevents a second email.
+ * Writes the alert and returns 1. Returns 0 if another process has written it, if it has no recipients, or if the limit
+ * of emails is reached. The lock on the object's row prevents a second email.
  */
 async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
