@@ -223,6 +223,15 @@ export interface ReadReporter {
   log(level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
 }
 
+/** Ignores all reports. */
+export const silentReporter: ReadReporter = {
+  progress: () => {},
+  reject: () => {},
+  rejectMore: () => {},
+  startOver: async () => {},
+  log: () => {},
+}
+
 /**
  * A source of data. Does not depend on warehouses, runs or schedules. Throws `SourceProblem` for problems that a user
  * can fix; any other error is a bug.

@@ -70,7 +70,6 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
-/** Returns the query parameters for a list of records. */
 function createListQuery(
   { query, dayParameters, isFilteredByProject }: BhimaResource,
   project: string,

@@ -1,4 +1,4 @@
-import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import { parseObject, parseList, toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 import { createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
@@ -58,8 +58,6 @@ function parseModule(module: unknown): CommCareModule {
   const { name, case_type: caseType, forms } = parseObject(module, commCareName)
   return { name: getTranslation(name) ?? '', caseType: toText(caseType), forms: toArray(forms) }
 }
-
-const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
 /**
  * Returns the forms by their xmlns. Several applications can contain the same form; its columns then come from its

@@ -180,7 +180,7 @@ export function listCodes(error: unknown): string[] {
 }
 
 /** Returns an error and its causes, at most ten, the outermost first. */
-function listCauses(error: unknown): Error[] {
+export function listCauses(error: unknown): Error[] {
   const causes: Error[] = []
   for (let cause = error; cause instanceof Error && causes.length < 10; cause = getErrorCause(cause)) causes.push(cause)
   return causes

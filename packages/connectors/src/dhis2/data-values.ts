@@ -1,5 +1,5 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
-import { splitIntoMonths } from '../http-connector/paging.ts'
+import { formatUtcDay, splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'
 import { parseExactNumber } from '../http-connector/exact-json.ts'
@@ -123,7 +123,6 @@ interface DatePeriod {
   end: string
 }
 
-const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayMs = 86_400_000
 
 /** Returns the range of `count` months that starts with `month`, where 0 is January. */

@@ -1,7 +1,7 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
 import type { SettingsOf } from '../http-connector/http-system.ts'
 import { parseRelease } from './dhis2-api.ts'
-import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
+import { parseObject, createResponseProblem, toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { overlapSeconds, subtractSeconds } from '../http-connector/paging.ts'
 import { parseExactNumber } from '../http-connector/exact-json.ts'
@@ -44,7 +44,7 @@ export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
 export async function listUnitIds(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
   if (selected.length > 0) return selected
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
-  const units = Array.isArray(me['organisationUnits']) ? (me['organisationUnits'] as { id?: unknown }[]) : []
+  const units = toArray(me['organisationUnits']) as { id?: unknown }[]
   return units.map(({ id }) => toText(id)).filter((id) => id !== undefined)
 }
 

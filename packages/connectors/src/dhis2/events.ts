@@ -1,5 +1,5 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
-import { parseObject, toText } from '../http-connector/parse-response.ts'
+import { parseObject, toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import {
@@ -39,7 +39,6 @@ export async function createEventStreams({ http, settings }: SystemContext<Dhis2
   })
 }
 
-/** Reads the stages of a program with their data elements. */
 async function readStages(http: HttpSession, program: string): Promise<ProgramStage[]> {
   const response = await http.getJson(`api/programs/${encodeURIComponent(program)}`, {
     query: { fields: 'programStages[id,name,programStageDataElements[dataElement[id,code,name,valueType]]]' },
@@ -58,8 +57,6 @@ async function readStages(http: HttpSession, program: string): Promise<ProgramSt
     return { id, name: toText(stageName) ?? id, program, elements }
   })
 }
-
-const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
 interface StageElement {
   dataElement?: Record<string, unknown>

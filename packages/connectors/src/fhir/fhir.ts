@@ -5,6 +5,7 @@ import {
   parseText,
   parseObject,
   createResponseProblem,
+  toArray,
   toText,
 } from '../http-connector/parse-response.ts'
 import { signJwt } from '../http-connector/sign-jwt.ts'
@@ -128,9 +129,9 @@ async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
       'OTHER_PROTOCOL',
       `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
-  const [restStatement] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
+  const [restStatement] = toArray(statement['rest'])
   const resources = parseObject(restStatement ?? {}, fhirName)['resource']
-  return (Array.isArray(resources) ? (resources as unknown[]) : [])
+  return toArray(resources)
     .map((resource) => toText(parseObject(resource, fhirName)['type']))
     .filter((type) => type !== undefined)
 }

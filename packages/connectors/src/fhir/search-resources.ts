@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
+import { parseObject, createResponseProblem, toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { createPagingCheck, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
@@ -117,7 +117,7 @@ function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'nam
 /** Returns the link to the next page, or undefined on the last page. */
 function findNextLink(response: unknown): string | undefined {
   const { link } = response as { link?: unknown }
-  const links = Array.isArray(link) ? (link as { relation?: unknown; url?: unknown }[]) : []
+  const links = toArray(link) as { relation?: unknown; url?: unknown }[]
   return toText(links.find((item) => item?.relation === 'next')?.url)
 }
 

@@ -178,7 +178,6 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
   }
 }
 
-/** Returns the values of the view's constants by their names. */
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {

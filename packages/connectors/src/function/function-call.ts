@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system.ts'
 import type { SourceSecrets } from '../connector.ts'
-import { toText } from '../http-connector/parse-response.ts'
+import { toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'
 import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './lambda.ts'
 import { type connectorTypes, type DataType, dataTypes } from '@sluice/contracts'
@@ -209,8 +209,6 @@ const createNoRowsProblem = (): SourceProblem =>
     'OTHER_PROTOCOL',
     'The response of the function has no rows. Return a list of objects, or {"rows": [ … ], "nextToken": …}.',
   )
-
-const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
 /**
  * Returns a list with one column, or an empty list for a column without a name. A column is a name or an object with

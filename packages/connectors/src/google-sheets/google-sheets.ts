@@ -1,7 +1,7 @@
 import type { connectorTypes } from '@sluice/contracts/connector-types'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
+import { parseObject, parseList, toArray, toText } from '../http-connector/parse-response.ts'
 import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
@@ -135,10 +135,8 @@ function parseGrid(response: unknown): SheetRow[] {
 }
 
 /** Returns the list in a field, or an empty list if the field is missing. */
-const listField = (object: unknown, key: string): readonly unknown[] => {
-  const list = (object as Record<string, unknown> | null | undefined)?.[key]
-  return Array.isArray(list) ? (list as unknown[]) : []
-}
+const listField = (object: unknown, key: string): readonly unknown[] =>
+  toArray((object as Record<string, unknown> | null | undefined)?.[key])
 
 /** Lists the tabs of the spreadsheet that have cells, in their order. */
 async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {

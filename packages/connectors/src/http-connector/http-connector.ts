@@ -1,7 +1,7 @@
 import { previewRowStream } from '@sluice/file-formats/preview/preview-row-stream'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { interactiveRetry } from '@sluice/http-client'
-import type { ReadReporter, RowStream } from '@sluice/row-stream'
+import { type ReadReporter, type RowStream, silentReporter } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import type { HttpSystem, SystemContext } from './http-system.ts'
@@ -93,11 +93,3 @@ export function createHttpConnector(
 
 /** Any timestamp. It is used to find out whether the cursors of a system are timestamps. */
 const anyMoment = '2026-01-01T00:00:00.000Z'
-
-const silentReporter: ReadReporter = {
-  progress: () => {},
-  reject: () => {},
-  rejectMore: () => {},
-  startOver: async () => {},
-  log: () => {},
-}

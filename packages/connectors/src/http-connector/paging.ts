@@ -81,7 +81,8 @@ function formatInSameFormat(timestamp: string, time: number): string {
   return hasZone(timestamp) ? text : text.slice(0, 23)
 }
 
-const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
+/** Returns the UTC day of a time in milliseconds: `2026-01-31`. */
+export const formatUtcDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 /**
  * Splits a range of days (`YYYY-MM-DD`, both inclusive) into one range per calendar month, because some servers build a
@@ -93,9 +94,9 @@ export function splitIntoMonths(start: string, end: string): { start: string; en
   for (;;) {
     const [year, month] = firstDay.split('-').map(Number) as [number, number]
     // `Date.UTC` counts months from 0, so `month` is the next month, and its day 0 is the last day of this month.
-    const lastDayOfMonth = formatDay(Date.UTC(year, month, 0))
+    const lastDayOfMonth = formatUtcDay(Date.UTC(year, month, 0))
     if (lastDayOfMonth >= end) return [...ranges, { start: firstDay, end }]
     ranges.push({ start: firstDay, end: lastDayOfMonth })
-    firstDay = formatDay(Date.UTC(year, month, 1))
+    firstDay = formatUtcDay(Date.UTC(year, month, 1))
   }
 }

@@ -40,6 +40,9 @@ export function toText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** Returns a list, or an empty list for any other value. */
+export const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
 /**
  * Returns a list with one option, or an empty list if the id is missing. A missing code or name is replaced by the id.
  */

@@ -16,6 +16,7 @@ import {
   parseGeopoint,
   parseList,
   parseObject,
+  toArray,
   toText,
 } from '../http-connector/parse-response.ts'
 import { createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
@@ -190,7 +191,7 @@ async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> 
   })
   const asset = parseObject(response, koboName)
   const content = (asset['content'] ?? {}) as { survey?: unknown }
-  const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
+  const questions = toArray(content.survey) as Record<string, unknown>[]
   const columns = [...submissionColumns]
   const geopoints = new Set<string>()
   const openGroups: { name: string; isRepeat: boolean }[] = []

@@ -151,7 +151,6 @@ export const parseContentEncodings = (headers: ResponseHeaders): string[] =>
     .map((encoding) => encoding.trim().toLowerCase())
     .filter((encoding) => Object.hasOwn(decompressors, encoding))
 
-/** Returns the chunks of a response body after decompression. */
 function decompress(response: SsrfSafeResponse, host: string): AsyncIterable<Uint8Array> {
   const encodings = parseContentEncodings(response.headers)
   return encodings.length === 0 ? response.chunks : decompressChunks(response, encodings, host)

@@ -7,6 +7,7 @@ import {
   parseText,
   parseObject,
   parseList,
+  toArray,
   toText,
 } from '../http-connector/parse-response.ts'
 import { declareColumns, createQuestionColumn, type KnownColumn } from '../http-connector/declared-column.ts'
@@ -153,7 +154,7 @@ interface GeoJsonShape {
 }
 
 function parseLocation({ coordinates, properties }: GeoJsonShape): object {
-  const [longitude, latitude, altitude] = Array.isArray(coordinates) ? (coordinates as unknown[]) : []
+  const [longitude, latitude, altitude] = toArray(coordinates)
   const { accuracy } = (properties ?? {}) as { accuracy?: unknown }
   return createLocation({ latitude, longitude, altitude, accuracy })
 }

@@ -142,7 +142,6 @@ export class DescribeCommand implements Submittable {
   }
 }
 
-/** The SQLSTATE of a syntax error. */
 const syntaxErrorState = '42601'
 
 /**

@@ -6,7 +6,7 @@ import type { TupleSink } from '../database-connector/tuple-sink.ts'
 
 /** The server sent data that is not in the binary COPY format. */
 export class UnexpectedFormat extends Error {
-  override readonly name = 'OtherFormat'
+  override readonly name = 'UnexpectedFormat'
 }
 
 type CopyListener = (bytes: Buffer) => void
@@ -188,7 +188,6 @@ export class CopyOut implements Submittable {
     this.#sink.reject(this.#labels[longValue], `The value ${valueTooLong}.`, '')
   }
 
-  /** Appends bytes of the current row to the sink's buffer. */
   #appendBytes(source: Buffer, from: number, to: number): void {
     const { buffer } = this.#sink
     const target = buffer.bytes

@@ -220,7 +220,6 @@ class PostgresSession implements DatabaseSession {
     }))
   }
 
-  /** Returns the names of the columns of a table's primary key. */
   async #readPrimaryKey({ schema, name }: Extract<SourceStatement, { name: string }>): Promise<Set<string>> {
     const schemaPrefix = schema ? `${this.#client.escapeIdentifier(schema)}.` : ''
     const { rows } = await this.#client.query<{ name: string }>(

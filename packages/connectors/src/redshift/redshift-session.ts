@@ -204,7 +204,6 @@ class RedshiftSession implements DatabaseSession {
     }
   }
 
-  /** Returns the names of types by their oids. */
   async #readTypeNames(oids: readonly number[]): Promise<Map<number, string>> {
     const distinctOids = [...new Set(oids)]
     const { rows } = await this.#client.query<{ oid: string; name: string }>(

@@ -27,21 +27,15 @@ const reporter: ReadReporter = {
   async startOver() {
     const { promise, resolve } = Promise.withResolvers<void>()
     onStartedOver = resolve
-    // After a cancellation, no answer comes. The read then continues to its next request, which fails, and signs out.
+    // After a cancellation, the main thread does not answer. The read then continues to its next request, which fails,
+    // and signs out.
     controller.signal.addEventListener('abort', () => resolve(), { once: true })
     sendMessage({ kind: 'startOver' })
     await promise
   },
 }
 
-/** Reads the records of a system to disk. */
-async function spoolSystem({
-  system,
-  request,
-  filesDirectory,
-  allowed,
-  retryPolicy,
-}: SystemJob): Promise<SpooledSystem> {
+async function spool({ system, request, filesDirectory, allowed, retryPolicy }: SystemJob): Promise<SpooledSystem> {
   const httpSystem = await findSystem(system)!(request.settings)
   return await spoolRecords(httpSystem, request, {
     filesDirectory,
@@ -55,7 +49,7 @@ async function spoolSystem({
 /** Runs a job and sends its result. After an error, the thread ends. */
 async function runJob(job: SystemJob): Promise<void> {
   try {
-    const spooled = await spoolSystem(job)
+    const spooled = await spool(job)
     const files = spooled.streams.flatMap(({ tables }) => tables.flatMap(({ file }) => file ?? []))
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     parent.postMessage({ kind: 'done', spooled, heldBytes: heapUsed + arrayBuffers } satisfies SystemMessage, files)

@@ -1,6 +1,7 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import {
+  listCauses,
   listCodes,
   findCodeByMessage,
   type MessagePatterns,
@@ -70,16 +71,7 @@ function isDriverOrServerError(error: unknown): boolean {
   return listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((number) => number > 0)
 }
 
-const maxCauses = 10
-
 /** Returns the server's error numbers of an error and its causes. The number is 0 for an error without one. */
 function listErrorNumbers(error: unknown): number[] {
-  const errorNumbers: number[] = []
-  let currentError = error
-  while (currentError instanceof Error && errorNumbers.length < maxCauses) {
-    const { number, originalError, cause } = currentError as Error & { number?: unknown; originalError?: unknown }
-    errorNumbers.push(typeof number === 'number' ? number : 0)
-    currentError = originalError ?? cause
-  }
-  return errorNumbers
+  return listCauses(error).map((cause) => ('number' in cause && typeof cause.number === 'number' ? cause.number : 0))
 }

@@ -56,5 +56,5 @@ export async function* readNewFile(
 }
 
 /** Returns the message for a file with rows that are already in the table. */
-export const describeLoadedFile = (name: string): string =>
+const describeLoadedFile = (name: string): string =>
   `The rows of "${name}" are already in the table, so nothing was added. To add them again, run with "repeatFile": true.`

@@ -6,6 +6,5 @@ import { join } from 'node:path'
  */
 export const getUploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
 
-/** Returns the path of an uploaded file. */
 export const getUploadPath = (filesDirectory: string, uid: string): string =>
   join(getUploadsDirectory(filesDirectory), uid)

@@ -22,7 +22,6 @@ export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): 
     describeKeyRows(getUploadedFile(request, filesDirectory), createFileOptions(request), keyRows, signal),
 })
 
-/** Creates a connector that reads uploaded Parquet files. */
 export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
   read: (request, report, signal) =>
     readNewFile(request, report, () => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal)),

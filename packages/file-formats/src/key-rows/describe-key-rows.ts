@@ -1,4 +1,4 @@
-import { type ReadReporter, type RowStream, TypesWidened } from '@sluice/row-stream'
+import { type RowStream, silentReporter, TypesWidened } from '@sluice/row-stream'
 import { parquetSource } from '../parquet/parquet-source.ts'
 import { readTuples } from '../cells/read-tuples.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
@@ -74,14 +74,6 @@ async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey,
     }
   }
   return []
-}
-
-const silentReporter: ReadReporter = {
-  progress: () => {},
-  reject: () => {},
-  rejectMore: () => {},
-  startOver: async () => {},
-  log: () => {},
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isExactNumber } from '../exact-json.ts'
-import { RowBytes } from './row-byte-buffer.ts'
+import { RowByteBuffer } from './row-byte-buffer.ts'
 
 /** A value of a record before its column's type is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
@@ -134,7 +134,7 @@ interface PendingList {
  */
 export class RecordFlattener {
   readonly #options: FlattenOptions
-  readonly #output = new RowBytes()
+  readonly #output = new RowByteBuffer()
   #plan = createRootPlan()
   #plannedFields = 0
   #rows: FlattenedRow[] = []

@@ -16,7 +16,7 @@ const maxDigits = 10
  * Growing memory for the fields of rows as JSON in UTF-8. Writing bytes takes a third of the time of joining texts, and
  * leaves no garbage.
  */
-export class RowBytes {
+export class RowByteBuffer {
   /** The written bytes, up to `length`. Valid until the next write. */
   bytes = Buffer.allocUnsafeSlow(initialBytes)
   length = 0

@@ -208,7 +208,7 @@ const pickTypeAndEvidence = (column: Column): StoredType & Pick<Column, 'evidenc
   ...(column.evidence && { evidence: column.evidence }),
 })
 
-export const hasSameType = (firstType: StoredType, secondType: StoredType): boolean =>
+const hasSameType = (firstType: StoredType, secondType: StoredType): boolean =>
   firstType.dataType === secondType.dataType &&
   firstType.precision === secondType.precision &&
   firstType.scale === secondType.scale

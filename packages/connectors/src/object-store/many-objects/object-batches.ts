@@ -4,6 +4,7 @@ import {
   type ColumnFacts,
   type ReadReporter,
   type RowStream,
+  silentReporter,
   type StoredType,
   type TupleChunk,
   TypesWidened,
@@ -218,15 +219,9 @@ class SingleObject implements ObjectBatch {
 
   async examine(onProgress: () => void, signal: AbortSignal): Promise<readonly Column[]> {
     // Logs nothing, because the reader logs the same lines again when it reads the rows.
-    const quietReport: ReadReporter = {
-      progress: onProgress,
-      reject() {},
-      rejectMore() {},
-      async startOver() {},
-      log() {},
-    }
+    const report = { ...silentReporter, progress: onProgress }
     using localObject = await this.#spool.open(this.objects[0], signal)
-    for await (const rowStream of readLocalObject(this.#context, localObject, quietReport, signal)) {
+    for await (const rowStream of readLocalObject(this.#context, localObject, report, signal)) {
       if (rowStream.unread !== undefined) this.unread = [rowStream.unread]
       return localObject.size > maxFullyReadBytes ? rowStream.columns : await readExactColumns(rowStream)
     }

@@ -276,7 +276,6 @@ interface FilePosition {
   position: number
 }
 
-/** Copies bytes from one file to another. */
 async function copyBytes(from: FilePosition, to: FilePosition, size: number, signal: AbortSignal): Promise<void> {
   const memory = Buffer.allocUnsafe(Math.min(size, blockBytes))
   let copied = 0

@@ -3,7 +3,6 @@ interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
   /** The limits for items that are prepared before the consumer requests them: their number and their total weight. */
   maxAhead: { items: number; weight: number }
-  /** Prepares an item. */
   load(index: number, signal: AbortSignal): Promise<T>
 }
 
