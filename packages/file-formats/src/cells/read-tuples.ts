@@ -1,5 +1,12 @@
 import type { DataType } from '@sluice/contracts'
-import { dateText, epochDays, epochMicroseconds, formatNumeric, type StoredType, timestampText } from '@sluice/row-stream'
+import {
+  dateText,
+  epochDays,
+  epochMicroseconds,
+  formatNumeric,
+  type StoredType,
+  timestampText,
+} from '@sluice/row-stream'
 
 /**
  * A value in a preview. It is a string if JavaScript cannot represent the value exactly: BIGINT, DECIMAL, dates and
