@@ -18,7 +18,7 @@ export const DOUBLE_DIGITS: i32 = 15
 }
 
 /** Returns the code of the narrowest type for all observed values. The digits of a DECIMAL are in the state. */
-export function narrowestType(state: usize): u8 {
+function narrowestType(state: usize): u8 {
   const kinds = kindsAt(state)
   if (kinds == 0 || isText(state)) return AS_TEXT
   if (kinds & BOOLEAN) return AS_BOOLEAN

@@ -1,3 +1,4 @@
+import { LOWER_E } from './ascii'
 import {
   BOOLEAN, checkAt, narrowDateFormats, INFERRED, stateOf, TEXT, addKind, widenDigits, widenIntegerSize,
 } from './column-state'
@@ -46,12 +47,11 @@ function observeValue(state: usize, from: usize, to: usize): void {
 // `true` and `fals` as integers: the first character is the lowest byte.
 const TRUE: u32 = 0x65757274
 const FALS: u32 = 0x736c6166
-const E: u8 = 101
 
 /** True for `true` or `false`, in uppercase or lowercase letters. */
 @inline function isBoolean(from: usize, to: usize): bool {
   const length = to - from
   const first4Lowercase = load<u32>(from) | 0x20202020
   if (length == 4) return first4Lowercase == TRUE
-  return length == 5 && first4Lowercase == FALS && (load<u8>(from, 4) | 0x20) == E
+  return length == 5 && first4Lowercase == FALS && (load<u8>(from, 4) | 0x20) == LOWER_E
 }

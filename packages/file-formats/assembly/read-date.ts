@@ -1,4 +1,5 @@
 import { POINT } from './ascii'
+
 /** Bits for date formats, because a value may have two of them. src/delimited/column-state.ts has the same list. */
 export const YEAR_DASHES: u8 = 1
 export const YEAR_SLASHES: u8 = 2

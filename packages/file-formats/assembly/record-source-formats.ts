@@ -1,4 +1,5 @@
 import { SPACE, PLUS, MINUS, ZERO } from './ascii'
+
 /*
  * Records how the written values of a column are printed in the text. src/delimited/source-formats makes a format of
  * it. In the state of a column, where 0 means that no value was written yet: flags u16 @16, date formats u8 @18, the

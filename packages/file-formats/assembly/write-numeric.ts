@@ -34,7 +34,8 @@ const NEGATIVE_SIGN: i32 = 0x4000
  * is numeric in the table.
  */
 export function writeNumeric(
-  out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, mayHaveExponent: bool, state: usize,
+  out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, mayHaveExponent: bool,
+  state: usize,
 ): i32 {
   if (to - from > MAX_TEXT_BYTES) return DOES_NOT_FIT
   const exponent = mayHaveExponent ? findExponent(from, to) : 0

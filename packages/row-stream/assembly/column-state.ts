@@ -67,7 +67,7 @@ export const NOT_A_NUMBER: usize = 64
 export const NO_TEXT: i32 = 0x1fffffff
 
 /** Extends the range of text lengths, so that it includes this number of characters. */
-@inline export function widenCharacterRange(state: usize, countCharacters: i32): void {
-  if (countCharacters < minCharactersAt(state)) store<i32>(state, countCharacters, 40)
-  if (countCharacters > maxCharactersAt(state)) store<i32>(state, countCharacters, 44)
+@inline export function widenCharacterRange(state: usize, characters: i32): void {
+  if (characters < minCharactersAt(state)) store<i32>(state, characters, 40)
+  if (characters > maxCharactersAt(state)) store<i32>(state, characters, 44)
 }

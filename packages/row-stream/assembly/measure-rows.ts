@@ -13,17 +13,17 @@ import {
 } from './value-keys'
 
 /** Sets the stored type of a column, one of AS_…. */
-export function setColumnType(column: i32, kind: u8): void {
+export function setColumnType(column: i32, type: u8): void {
   const state = stateOf(column)
-  store<u8>(state, kind)
-  store<i32>(state, minValueBytes(kind), 4)
+  store<u8>(state, type)
+  store<i32>(state, minValueBytes(type), 4)
   store<i32>(state, NO_TEXT, 40)
   store<i32>(state, -1, 44)
 }
 
 /** Returns the minimum number of bytes of a value of this type. A shorter value is malformed. */
-function minValueBytes(kind: u8): i32 {
-  switch (kind) {
+function minValueBytes(type: u8): i32 {
+  switch (type) {
     case AS_BOOLEAN:
       return 1
     case AS_SMALLINT:

@@ -1,5 +1,12 @@
 import type { DataType } from '@sluice/contracts'
-import { dateText, epochDays, epochMicroseconds, type StoredType, timestampText } from '@sluice/row-stream'
+import {
+  dateText,
+  epochDays,
+  epochMicroseconds,
+  formatNumeric,
+  type StoredType,
+  timestampText,
+} from '@sluice/row-stream'
 
 /**
  * A value in a preview. It is a string if JavaScript cannot represent the value exactly: BIGINT, DECIMAL, dates and
@@ -103,56 +110,33 @@ function formatTimestamp(microseconds: bigint, zone = ''): string {
   return timestampText(microseconds + epochMicroseconds, zone)
 }
 
-const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
-
 /** A number with more characters is printed as `1.5e+2000`, with at most this many digits. */
 const maxNumberLength = 1000
 const digitsPerGroup = 4
-const negativeNumericSign = 0x4000
 
-/** A number as PostgreSQL's binary numeric stores it, in groups of four decimal digits. */
-interface NumericGroups {
-  groups: number[]
-  /** The power of 10,000 of the first group. */
-  weight: number
-  decimalPlaces: number
-  isNegative: boolean
-}
-
-/** Reads a binary numeric: the number of groups, the weight of the first, the sign, the decimal places, the groups. */
+/**
+ * Reads PostgreSQL's binary numeric: the number of groups of four digits, the weight of the first (a power of 10,000),
+ * the sign, the decimal places, the groups.
+ */
 function readNumeric(value: Buffer): string {
-  const groupCount = value.readInt16BE(0)
   const weight = value.readInt16BE(2)
-  const sign = value.readUInt16BE(4)
   const decimalPlaces = value.readInt16BE(6)
-  const nonFiniteName = nonFiniteNames[sign]
-  if (nonFiniteName !== undefined) return nonFiniteName
-  const groups = Array.from({ length: groupCount }, (_, index) => value.readInt16BE(8 + index * 2))
-  const number = { groups, weight, decimalPlaces, isNegative: sign === negativeNumericSign }
   const isLong = Math.max(0, weight + 1) * digitsPerGroup + decimalPlaces > maxNumberLength
-  return isLong ? formatWithExponent(number) : formatWithoutExponent(number)
-}
-
-const formatGroup = (group: number): string => String(group).padStart(digitsPerGroup, '0')
-
-function formatWithoutExponent({ groups, weight, decimalPlaces, isNegative }: NumericGroups): string {
-  // Groups before the first and after the last one are zeros.
-  const formatGroups = (from: number, count: number) =>
-    Array.from({ length: count }, (_, index) => formatGroup(groups[from + index] ?? 0)).join('')
-  const integerDigits = formatGroups(0, Math.max(0, weight + 1)).replace(/^0+(?=\d)/, '') || '0'
-  const fraction = formatGroups(weight + 1, Math.ceil(decimalPlaces / digitsPerGroup)).slice(0, decimalPlaces)
-  return `${isNegative ? '-' : ''}${integerDigits}${fraction && `.${fraction}`}`
+  return isLong ? formatWithExponent(value, weight) : formatNumeric(value)
 }
 
 /** Formats the first digits of a number as `1.5e+2000`. A `…` means that more digits follow. */
-function formatWithExponent({ groups, weight, isNegative }: NumericGroups): string {
-  const shownGroups = groups.slice(0, maxNumberLength / digitsPerGroup)
-  const paddedDigits = shownGroups.map(formatGroup).join('')
+function formatWithExponent(value: Buffer, weight: number): string {
+  const groupCount = value.readInt16BE(0)
+  const shownGroups = Math.min(groupCount, maxNumberLength / digitsPerGroup)
+  let paddedDigits = ''
+  for (let index = 0; index < shownGroups; index++)
+    paddedDigits += String(value.readInt16BE(8 + index * 2)).padStart(digitsPerGroup, '0')
   const firstNonZero = paddedDigits.search(/[1-9]/)
   if (firstNonZero < 0) return '0'
   const digits = paddedDigits.slice(firstNonZero).replace(/0+$/, '')
   const exponent = weight * digitsPerGroup + digitsPerGroup - 1 - firstNonZero
-  const decimals = digits.slice(1) + (shownGroups.length < groups.length ? '…' : '')
-  const exponentSign = exponent < 0 ? '' : '+'
-  return `${isNegative ? '-' : ''}${digits[0]}${decimals && `.${decimals}`}e${exponentSign}${exponent}`
+  const decimals = digits.slice(1) + (shownGroups < groupCount ? '…' : '')
+  const sign = value.readUInt16BE(4) === 0x4000 ? '-' : ''
+  return `${sign}${digits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
 }

@@ -90,14 +90,14 @@ const monthFirstFormats = 0x50
 const dayFirstFormats = 0x28
 
 /** Returns the scanner's code of a stored type. */
-export function typeCodeOf(dataType: DataType): number {
+function typeCodeOf(dataType: DataType): number {
   return typesByCode.indexOf(scannerTypesOfOtherTypes[dataType] ?? (dataType as ScannerType))
 }
 
 /**
  * True if a column of this type stores text. There, a quoted empty field is an empty text; in other columns it is null.
  */
-export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(typesByCode[typeCodeOf(dataType)]!)
+const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(typesByCode[typeCodeOf(dataType)]!)
 const maskOfDateFormat = (format: DateFormat) => 1 << dateFormatsByBit.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */

@@ -35,7 +35,7 @@ export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
   readonly ends = new Int32Array(maxColumns)
   /**
-   * Marks of each field. NEEDS_ESCAPE: it contains a byte that COPY text must escape. IS_QUOTED: it was quoted.
+   * Flags of each field. NEEDS_ESCAPE: it contains a byte that COPY text must escape. IS_QUOTED: it was quoted.
    * HAS_DOUBLED_QUOTES: it contains doubled quotes. HAS_BACKSLASH_ESCAPE: it contains a backslash that escapes a
    * character.
    */

@@ -47,7 +47,7 @@ interface ScannerExports {
   resetUnconfirmedColumns(width: number): void
   setRecordShape(delimiter: number, fields: number, trailing: number, maxRecordBytes: number): void
   configureOutput(columns: number, chunkBytes: number, hasDeclaredTypes: number): void
-  setSuffix(fields: number, bytes: number, numberAt: number): void
+  setSuffix(fields: number, bytes: number, numberOffset: number): void
   scan(from: number, end: number, mode: number): number
   processRecord(bytes: number, mode: number): number
   hasOutputSpace(bytes: number): number

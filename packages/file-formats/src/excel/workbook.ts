@@ -178,7 +178,7 @@ export async function scanPart(
   }
 }
 
-export const damagedWorkbookProblem = (name: string, reason: string, cause?: unknown): SourceProblem =>
+const damagedWorkbookProblem = (name: string, reason: string, cause?: unknown): SourceProblem =>
   new SourceProblem(
     'EXCEL_DAMAGED',
     `${name} cannot be read as an Excel workbook: ${reason}. Open it in Excel and save it again.`,

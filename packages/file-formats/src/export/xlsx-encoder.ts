@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl'
 import { type CellText, type ExportedColumn, UnencodableValueError } from './exported-column.ts'
 
 /** The maximum rows of a sheet, including its header. */
-export const maxSheetRows = 1_048_576
+const maxSheetRows = 1_048_576
 const maxSheetColumns = 16_384
 /** The maximum characters of a cell (https://support.microsoft.com/office/excel-specifications-and-limits). */
 const maxCellLength = 32_767

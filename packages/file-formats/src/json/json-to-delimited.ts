@@ -36,7 +36,7 @@ export async function writeJson(
   const shape = await detectShapeOf(source, conversion)
   const columns = new JsonColumns(conversion.name)
   const headerSample = truncateAfter(source, headerSampleBytes)
-  await walkJsonRows(headerSample, shape, conversion, new JsonPass(columns)).catch(catchTruncatedRead)
+  await runPass(headerSample, shape, conversion, new JsonPass(columns)).catch(catchTruncatedRead)
   const result = await writeRows(source, output, conversion, shape, columns)
   assertHasRows(result, columns, shape, conversion)
   const { isComplete, writtenRowCount } = result
@@ -61,7 +61,7 @@ async function writeRows(
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    const isComplete = (await walkJsonRows(source, shape, conversion, pass).catch(catchTruncatedRead)) !== 'CUT'
+    const isComplete = (await runPass(source, shape, conversion, pass).catch(catchTruncatedRead)) !== 'CUT'
     pass.flush()
     if (!pass.needsAnotherPass) return { isComplete, recordCount: pass.rows, writtenRowCount: pass.written }
   }
@@ -101,8 +101,8 @@ async function detectShapeOf(source: ByteSource, { name, limits, options }: Json
   return await detectShape({ window, name, recordBytes: limits.recordBytes, rowsUnder: options.rowsUnder })
 }
 
-/** Passes all rows of a text with this shape to a pass. */
-async function walkJsonRows(
+/** Lets a pass process all rows of a text with this shape. */
+async function runPass(
   source: ByteSource,
   shape: JsonShape,
   { name, limits, options }: JsonConversion,

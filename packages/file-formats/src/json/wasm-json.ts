@@ -35,7 +35,7 @@ interface JsonExports {
    * Returns 0 if the rest has no line end, 1 if the area of written lines is full, or 2 if the host must read the next
    * line.
    */
-  writeLines(from: number, end: number, longest: number): number
+  writeLines(from: number, end: number, maxLineBytes: number): number
   clearOutput(): void
 }
 

@@ -349,21 +349,14 @@ function formatInterval(view: DataView, position: number): string {
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }
 
-/**
- * 64-bit integers, one for each row: the lower 32 bits in `low`, and the upper 32 bits in `high`. Unlike bigints, these
- * can be read and written without creating objects.
- */
-interface Int64Halves {
-  low: Int32Array
-  high: Int32Array
-}
+type Int64Halves = Pick<IntegerVector, 'low' | 'high'>
 
 const twoPow32 = 2 ** 32
 const microsecondsPerDay = 86_400_000_000
 /** The Julian day number of 1 January 1970. */
 const unixJulianDay = 2_440_588
 /** 24 November 4714 BC, the first day of PostgreSQL's calendar, in days since 1970. */
-export const minDay = -unixJulianDay
+const minDay = -unixJulianDay
 /** The first timestamp of PostgreSQL's calendar. Its last timestamp is beyond the range of 64-bit microseconds. */
 const minTimestampMicroseconds = -210_866_803_200_000_000
 /** The days, counted since 1970, from which on PostgreSQL cannot store a date or a timestamp. */

@@ -221,7 +221,7 @@ export function findDecompressor(codec: CompressionCodec | undefined): PageDecom
 }
 
 /** Decompresses a page. Throws if the bytes do not match the page's header. */
-export function decompressPage(decompress: PageDecompressor, input: Uint8Array, length: number): Uint8Array {
+function decompressPage(decompress: PageDecompressor, input: Uint8Array, length: number): Uint8Array {
   const isEmpty = length === 0 && input.length === 0
   const page = isEmpty ? input : decompress(input, length)
   if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes, but its header says ${length}`)

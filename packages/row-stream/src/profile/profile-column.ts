@@ -35,7 +35,7 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
   const { STATES, STATE_BYTES, STORED_BYTES } = module
   const address = STATES.value + column * STATE_BYTES.value
   const state = bytes.subarray(address, address + STATE_BYTES.value)
-  const readKeptValue = (from: number, length: number) => ({
+  const readStoredValue = (from: number, length: number) => ({
     bytes: state.subarray(from, from + Math.min(length, STORED_BYTES.value)),
     length,
   })
@@ -51,8 +51,8 @@ function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
     negativeInfinity: Number(state.readBigUInt64LE(48)),
     infinity: Number(state.readBigUInt64LE(56)),
     notANumber: Number(state.readBigUInt64LE(64)),
-    min: readKeptValue(72, state.readUInt32LE(32)),
-    max: readKeptValue(136, state.readUInt32LE(36)),
+    min: readStoredValue(72, state.readUInt32LE(32)),
+    max: readStoredValue(136, state.readUInt32LE(36)),
   }
 }
 
@@ -222,7 +222,8 @@ function createHistogram(
   finiteCount: number,
   column: MeasuredColumn,
 ): Histogram | undefined {
-  const bounds = bucketBounds(range)
+  const isIntegerRange = typeof range.min === 'bigint'
+  const bounds = isIntegerRange ? integerBounds(range as IntegerRange) : floatBounds(range as FloatRange)
   const bucketStarts = bounds.slice(0, -1).map(Number)
   const bucketCounts = bucketStarts.map(() => 0)
   for (const [valueIndex, number] of numbers.entries()) {
@@ -233,13 +234,10 @@ function createHistogram(
   return scaledCounts && { bounds: bounds.map((bound) => formatBound(bound, column)), rows: scaledCounts }
 }
 
-/** Returns the bounds of all buckets, in ascending order: one more than the number of buckets. */
-function bucketBounds(range: ValueRange): bigint[] | number[] {
-  const isIntegerRange = typeof range.min === 'bigint'
-  return isIntegerRange ? integerBounds(range as IntegerRange) : floatBounds(range as FloatRange)
-}
-
-/** Returns the bounds of at most 20 buckets of integers. A range of fewer integers has one bucket for each integer. */
+/**
+ * Returns the bounds of at most 20 buckets of integers: one more than the number of buckets, in ascending order. A range of
+ * fewer integers has one bucket for each integer.
+ */
 function integerBounds({ min, max }: IntegerRange): bigint[] {
   const size = max - min + 1n
   const bucketCount = size < BigInt(maxBuckets) ? size : BigInt(maxBuckets)

@@ -5,7 +5,7 @@ interface WasmGlobal {
 }
 
 /** The exports of assembly/table-profiler.ts. Positions are addresses in the module's memory. */
-interface ProfilerExports {
+export interface ProfilerModule {
   memory: { readonly buffer: ArrayBuffer }
   IN: WasmGlobal
   IN_BYTES: WasmGlobal
@@ -42,10 +42,8 @@ interface ProfilerExports {
 /** Node provides `WebAssembly`, but its types do not declare it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
-  Instance: new (module: object, imports: object) => { readonly exports: ProfilerExports }
+  Instance: new (module: object, imports: object) => { readonly exports: ProfilerModule }
 }
-
-export type ProfilerModule = ProfilerExports
 
 const code = new URL('../../generated/measure.wasm', import.meta.url)
 let compiled: object | undefined

@@ -23,7 +23,7 @@ export interface SampledText {
 
 /** Tags and offsets of assembly/sample-rows.ts. */
 const tags = { NOTHING: 0, KEY: 1 }
-const rowHeadBytes = 12
+const rowHeaderBytes = 12
 
 /**
  * Opens the sample of rows for reading column by column: each call of `nextColumn` returns the values of the next
@@ -36,7 +36,7 @@ export function openSample({ sample, sampleEnd, sampledRows, rows }: ProfilerMod
   /** For each row, the address of its next value. */
   const nextAddresses = new Uint32Array(rowCount)
   for (let row = 0, address = sample.value; address < sampleEnd.value; row++) {
-    nextAddresses[row] = address + rowHeadBytes
+    nextAddresses[row] = address + rowHeaderBytes
     address += view.getUint32(address, true)
   }
   const nextColumn = (): ColumnSample => {

@@ -1,4 +1,5 @@
 import { epochDays, epochMicroseconds } from '../copy-binary/calendar.ts'
+import { negativeSign } from '../copy-binary/numeric-buffer.ts'
 import { dateText, floatText, timestampText } from '../copy-binary/vector-text.ts'
 import type { StoredType } from '../row-stream.ts'
 
@@ -48,7 +49,6 @@ const digitsPerGroup = 4
 
 /** The sign fields of values that are not finite, and their texts. */
 const nonFiniteTexts: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
-const negativeSign = 0x4000
 
 /**
  * Formats PostgreSQL's binary numeric as digits, with its column's scale if that is declared. Stops soon after

@@ -306,16 +306,16 @@ function skipBlockAboveBlankLine(
 ): number {
   const votesAt = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1))
   if (start !== 0 || votesAt(0) > 0) return start
-  const mayFirstLineBeHeader = lookLikeLabels(headerAt(0)) && areDistinct(headerAt(0))
   for (let index = 1; index < Math.min(limit, 20, records.length - 1); index++) {
     const isBelowBlankLine = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
     const isLongerThanBlock = records.length - index > index
+    if (!isBelowBlankLine || !isLongerThanBlock) continue
     // A single line of labels is usually the header, and the empty line separates it from its rows.
-    const isBelowPossibleHeader = index === 1 && mayFirstLineBeHeader
+    const isBelowPossibleHeader = index === 1 && lookLikeLabels(headerAt(0)) && areDistinct(headerAt(0))
     const isHeader = isBelowPossibleHeader
       ? lookLikeLabels(headerAt(index)) && votesAt(index) >= minVotesBelowLabels
       : votesAt(index) > 0
-    if (isBelowBlankLine && isLongerThanBlock && isHeader) return index
+    if (isHeader) return index
   }
   return start
 }

@@ -16,7 +16,7 @@ const STATE = {
 
 /** Flags of the values of a column, as in assembly/record-source-formats.ts. */
 const VALUE = 1
-const OTHER = 2
+const IRREGULAR = 2
 const MIXED_SCALE = 4
 const TRAILING_ZERO = 8
 const BARE_POINT = 16
@@ -78,7 +78,7 @@ function findSourceFormat(state: Buffer, { dataType, evidence }: ColumnType, dec
  * undefined if the values have several formats, or if none exist.
  */
 function integerFormat(state: Buffer, flags: number): string | undefined {
-  if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined
+  if ((flags & VALUE) === 0 || (flags & IRREGULAR) !== 0) return undefined
   const paddedWidth = state[STATE.PADDED_WIDTH]!
   if (paddedWidth === 0) return '0'
   const shortestInteger = state[STATE.SHORTEST_INTEGER]!
@@ -93,7 +93,7 @@ function integerFormat(state: Buffer, flags: number): string | undefined {
  * or if none exist.
  */
 function decimalFormat(state: Buffer, flags: number, decimalSign: string): string | undefined {
-  if ((flags & VALUE) === 0 || (flags & OTHER) !== 0) return undefined
+  if ((flags & VALUE) === 0 || (flags & IRREGULAR) !== 0) return undefined
   const hasBarePoint = (flags & BARE_POINT) !== 0
   if (hasBarePoint && (flags & ZERO_POINT) !== 0) return undefined
   const fraction = fractionFormat(state, flags, '0')
