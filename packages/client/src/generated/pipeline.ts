@@ -882,7 +882,7 @@ export interface ColumnProfile {
   maxValue?: string
   /** The length of the whole value in bytes, if `maxValue` is cut. */
   maxBytes?: number
-  /** Characters of the shortest text. */
+  /** The number of characters of the shortest text. */
   minLength?: number
   /** The number of characters of the longest text. */
   maxLength?: number

@@ -55,7 +55,7 @@ const ColumnProfile = Type.Object(
     minBytes: Type.Optional(wholeLength('minValue')),
     maxValue: Type.Optional({ ...Value, description: 'See `minValue`.' }),
     maxBytes: Type.Optional(wholeLength('maxValue')),
-    minLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the shortest text.' }),
+    minLength: Type.Optional({ ...NonNegativeInteger, description: 'The number of characters of the shortest text.' }),
     maxLength: Type.Optional({ ...NonNegativeInteger, description: 'The number of characters of the longest text.' }),
     notFinite: Type.Optional({
       ...NonNegativeInteger,
