@@ -1,8 +1,8 @@
 import pc from 'picocolors'
 
 /**
- * A failure that the user can correct. The message is one sentence that says what is wrong and what to do, and is shown
- * without a stack trace.
+ * A failure that the user can correct. The message says what is wrong and what to do, and is shown without a stack
+ * trace.
  */
 export class UserError extends Error {
   override name = 'UserError'
@@ -19,7 +19,7 @@ export const reportFailure = (error: unknown): void => {
     return reportFailure(error.error)
   }
   const full = error instanceof Error && 'code' in error && error.code === 'ENOSPC'
-  if (full) console.error(`${pc.red('✗')} The disk is full: free some space and start again.`)
+  if (full) console.error(`${pc.red('✗')} The disk is full. Free some space and start again.`)
   else if (error instanceof UserError) console.error(`${pc.red('✗')} ${error.message}`)
   else console.error(error)
 }

@@ -29,8 +29,8 @@ export const keepSourcePaths = (root: string, outdir: string): Plugin => ({
       const source = await readFile(path, 'utf8')
       if (!source.includes('import.meta.')) return undefined
       const originalPath = toSlashes(relative(outdir, path))
-      const [before, after = ''] = source.split(threadUrlPattern.exec(source)?.[0] ?? '\0')
-      const [, name] = threadUrlPattern.exec(source) ?? []
+      const [threadUrl = '\0', name] = threadUrlPattern.exec(source) ?? []
+      const [before, after = ''] = source.split(threadUrl)
       const replacePaths = (text: string) =>
         text
           .replaceAll('import.meta.dirname', `(import.meta.dirname + ${JSON.stringify(`/${dirname(originalPath)}`)})`)

@@ -92,11 +92,18 @@ const checkCounts = (): Promise<CheckResult> => {
 /** Returns the checks of the given parts, or of the whole repository without parts. */
 const selectChecks = (parts: readonly Part[]): Check[] => {
   const folders = parts.map(({ folder }) => folder)
-  const generated = {
-    name: 'generated files',
-    fix: 'run "npm run generate"',
-    run: () => runCommand(process.execPath, join(root, 'infra/generate/generate.ts'), '--check'),
-  }
+  const wholeRepositoryChecks = [
+    {
+      name: 'generated files',
+      fix: 'run "npm run generate"',
+      run: () => runCommand(process.execPath, join(root, 'infra/generate/generate.ts'), '--check'),
+    },
+    {
+      name: 'counts',
+      fix: 'lower the counts above their limit with plainer words or fewer parts',
+      run: checkCounts,
+    },
+  ]
   return [
     { name: 'types', fix: 'fix the errors that tsc reports', run: () => checkTypes(parts) },
     {
@@ -109,16 +116,7 @@ const selectChecks = (parts: readonly Part[]): Check[] => {
       fix: 'run "npm run format"',
       run: () => runCommand('biome', 'format', '--max-diagnostics=20', ...(folders.length > 0 ? folders : ['.'])),
     },
-    ...(parts.length === 0 ? [generated] : []),
-    ...(parts.length === 0
-      ? [
-          {
-            name: 'counts',
-            fix: 'lower the counts above their limit: use plainer words or fewer parts',
-            run: checkCounts,
-          },
-        ]
-      : []),
+    ...(parts.length === 0 ? wholeRepositoryChecks : []),
     { name: 'names', fix: 'give the file a specific name in kebab-case', run: () => checkFileNames(folders) },
   ]
 }

@@ -33,7 +33,7 @@ describe('npm run check -- <package>', () => {
     })
     expect(status).toBe(1)
     expect(stderr).toMatch(
-      /^✗ There is no package "identify" to check: use \w.*, identity, pipeline, infra or bench\.\n$/,
+      /^✗ The package "identify" does not exist\. Use \w.*, identity, pipeline, infra or bench\.\n$/,
     )
   })
 })

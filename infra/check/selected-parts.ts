@@ -22,9 +22,7 @@ export const selectedParts = (args: readonly string[], workspaces: readonly Work
     if (found) return { folder: found.folder, workspace: found.name }
     if (ROOT_FOLDERS.includes(name)) return { folder: name }
     const names = [...workspaces.map(shortName), ...ROOT_FOLDERS]
-    throw new UserError(
-      `There is no package "${arg}" to check: use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`,
-    )
+    throw new UserError(`The package "${arg}" does not exist. Use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`)
   })
 
 const shortName = ({ folder }: Workspace): string => folder.slice(folder.indexOf('/') + 1)

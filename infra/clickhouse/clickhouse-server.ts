@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '@sluice/testing/free-port'
 
 /** A ClickHouse process with an HTTP interface at a loopback port. */
 export interface ClickHouseServer {
@@ -66,13 +66,4 @@ async function isReady(url: string): Promise<boolean> {
   const response = await fetch(`${url}/ping`).catch(() => undefined)
   await response?.body?.cancel()
   return response?.ok === true
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }

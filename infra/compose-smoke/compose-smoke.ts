@@ -1,7 +1,7 @@
 /**
  * `npm run compose-smoke` tests docker-compose.yml with the container engine of this machine: it builds and starts the
- * stack, runs the demo, checks that there are no root processes, open ports, readable secrets or development packages,
- * kills the worker and each database, restarts the stack, and removes everything that it created.
+ * stack, runs the demo, checks for root processes, open ports, readable secrets and development packages, kills the
+ * worker and each database, restarts the stack, and removes everything that it created.
  */
 import { deepStrictEqual } from 'node:assert'
 import { run } from './run-command.ts'

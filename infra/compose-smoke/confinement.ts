@@ -8,7 +8,7 @@ export const assertContainersConfined = async (stack: Stack): Promise<void> => {
   const containers = await stack.containers()
   for (const service of [...databases, ...services, ...oneShots]) {
     const container = containers.get(service)
-    ok(container !== undefined, `there is no container of ${service}`)
+    ok(container !== undefined, `${service} has no container`)
     assertContainerConfiguration(service, container)
   }
   for (const service of [...databases, ...services]) await assertProcessesUnprivileged(stack, service)

@@ -34,7 +34,7 @@ export function parseDemoArguments(args: string[]): DemoArguments {
     throw new UsageError(`The demo loads one file, not ${positionals.length}: ${positionals.join(', ')}.`)
   const [file] = positionals
   if (file !== undefined && values.rows !== undefined)
-    throw new UsageError('--rows and a file cannot be combined: remove one of them.')
+    throw new UsageError('--rows and a file cannot be combined. Remove one of them.')
   const rows = Number(values.rows ?? 200_000)
   if (!Number.isInteger(rows) || rows < 1 || rows > maxRows)
     throw new UsageError(`--rows must be a whole number from 1 to ${maxRows}, not "${values.rows}".`)

@@ -72,7 +72,7 @@ async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promis
     if (!(error instanceof SecondFactorRequired)) throw error
     if (!isTerminal)
       throw new UserError(
-        `${user.username} has a second factor: start the demo in a terminal, where you can enter its code.`,
+        `${user.username} has a second factor. Start the demo in a terminal, where you can enter its code.`,
       )
     const code = await promptPassword(`  Code of the second factor of ${user.username}: `, signal)
     return await error.confirm(code).catch((refused: unknown) => {
@@ -83,7 +83,7 @@ async function signInWithCode(user: PasswordSignIn, signal: AbortSignal): Promis
 
 async function passwordFromTerminal({ username, identityUrl }: Installation, signal: AbortSignal): Promise<string> {
   if (!isTerminal)
-    throw new UserError(`The password of ${username} is unknown: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`)
+    throw new UserError(`The password of ${username} is unknown. Set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`)
   return promptPassword(`  Password of ${username} at ${identityUrl}: `, signal)
 }
 
@@ -114,7 +114,7 @@ function reportError(error: unknown, view: ProgressView): void {
   else {
     process.exitCode = error instanceof UsageError ? 2 : 1
     const isDiskFull = (error as NodeJS.ErrnoException).code === 'ENOSPC'
-    const message = isDiskFull ? 'The disk is full: free some space and start again.' : (error as Error).message
+    const message = isDiskFull ? 'The disk is full. Free some space and start again.' : (error as Error).message
     console.error(isDiskFull || error instanceof UserError ? `${colors.red('✗')} ${message}` : error)
   }
 }

@@ -3,35 +3,35 @@ import { UserError } from '../user-error.ts'
 import type { Installation } from './installation.ts'
 
 const passwordAdvice: Record<Installation['passwordFrom'], string> = {
-  SLUICE_ADMIN_PASSWORD: 'correct SLUICE_ADMIN_USERNAME and SLUICE_ADMIN_PASSWORD',
-  'secrets.json': 'the password that "npm start" generated was changed: set SLUICE_ADMIN_PASSWORD to the current one',
-  terminal: 'try again',
+  SLUICE_ADMIN_PASSWORD: 'Correct SLUICE_ADMIN_USERNAME and SLUICE_ADMIN_PASSWORD',
+  'secrets.json': 'The password that "npm start" generated was changed; set SLUICE_ADMIN_PASSWORD to the current one',
+  terminal: 'Try again',
 }
 
-/** Turns a failed sign-in into a sentence that says what to do. Returns unexpected errors unchanged. */
+/** Turns a failed sign-in into a message that says what to do. Returns unexpected errors unchanged. */
 export function explainSignIn(error: unknown, { identityUrl, username, passwordFrom }: Installation): unknown {
   if (error instanceof RemoteProblem && (error.status === 401 || error.status === 400))
-    return new UserError(`${username} cannot sign in with this password: ${passwordAdvice[passwordFrom]}.`, {
+    return new UserError(`${username} cannot sign in with this password. ${passwordAdvice[passwordFrom]}.`, {
       cause: error,
     })
   if (error instanceof RemoteProblem && error.status === 404)
-    return new UserError(`${identityUrl} is not an identity service of Sluice: correct IDENTITY_URL.`, { cause: error })
+    return new UserError(`${identityUrl} is not an identity service of Sluice. Correct IDENTITY_URL.`, { cause: error })
   return explainError(error, 'identity service', identityUrl)
 }
 
-/** Turns a failure of a service into a sentence that says what to do. Returns unexpected errors unchanged. */
+/** Turns a failure of a service into a message that says what to do. Returns unexpected errors unchanged. */
 export function explainError(error: unknown, part: string, address: string): unknown {
   if (error instanceof RemoteProblem) return new UserError(describeProblem(error), { cause: error })
   if (!(error instanceof ServiceUnavailable)) return error
   return new UserError(`The ${part} at ${address} ${reasons[error.reason](error)}`, { cause: error })
 }
 
-const startFirst = 'run "npm start" first, in another terminal, or correct IDENTITY_URL and PIPELINE_URL.'
+const startFirst = 'Run "npm start" first, in another terminal, or correct IDENTITY_URL and PIPELINE_URL.'
 
 const reasons: Record<ServiceUnavailable['reason'], (error: ServiceUnavailable) => string> = {
   unreachable: ({ message }) =>
-    `does not respond (${message.replaceAll(/^.*cannot be reached: |\.$/g, '')}): ${startFirst}`,
-  'timed-out': () => 'did not respond in time: check its log, or try again when the machine is less busy.',
+    `does not respond (${message.replaceAll(/^.*cannot be reached: |\.$/g, '')}). ${startFirst}`,
+  'timed-out': () => 'did not respond in time. Check its log, or try again when the machine is less busy.',
   overloaded: ({ problem, message }) => `is overloaded: ${problem?.detail ?? message}`,
   'malformed-answer': ({ message }) => `gave a response that this demo does not understand: ${message}`,
 }

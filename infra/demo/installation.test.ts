@@ -99,9 +99,11 @@ it('explainSignIn and explainError say what failed and what to do, and return ot
   const unreachable = new ServiceUnavailable('unreachable', 'http://a cannot be reached: connect ECONNREFUSED.')
   const messageOf = (error: unknown) => (error as Error).message
 
-  expect(messageOf(explainSignIn(problem(401, 'No.'), installation))).toMatch(/correct SLUICE_ADMIN_USERNAME/)
-  expect(messageOf(explainSignIn(problem(404, 'No.'), installation))).toMatch(/correct IDENTITY_URL/)
-  expect(messageOf(explainSignIn(unreachable, installation))).toMatch(/\(connect ECONNREFUSED\): run "npm start" first/)
+  expect(messageOf(explainSignIn(problem(401, 'No.'), installation))).toMatch(/Correct SLUICE_ADMIN_USERNAME/)
+  expect(messageOf(explainSignIn(problem(404, 'No.'), installation))).toMatch(/Correct IDENTITY_URL/)
+  expect(messageOf(explainSignIn(unreachable, installation))).toMatch(
+    /\(connect ECONNREFUSED\)\. Run "npm start" first/,
+  )
   expect(messageOf(explainError(problem(422, 'The file is empty.'), 'pipeline service', 'http://a'))).toBe(
     'The file is empty.',
   )

@@ -16,14 +16,14 @@ export async function inspectUploadFile(path: string, name: string): Promise<Sou
   try {
     await using handle = await open(path)
     const info = await handle.stat()
-    if (!info.isFile()) throw new UserError(`${path} is not a file: give the path of a file (CSV, JSON or Excel).`)
-    if (info.size === 0) throw new UserError(`${path} is empty: there is nothing to load.`)
+    if (!info.isFile()) throw new UserError(`${path} is not a file. Give the path of a file (CSV, JSON or Excel).`)
+    if (info.size === 0) throw new UserError(`${path} is empty. Give the path of a file with rows.`)
     return { path, name, size: info.size }
   } catch (error) {
     if (error instanceof UserError) throw error
     const { code } = error as NodeJS.ErrnoException
     const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
-    throw new UserError(`${path} ${reason}: give the path of a file (CSV, JSON or Excel).`)
+    throw new UserError(`${path} ${reason}. Give the path of a file (CSV, JSON or Excel).`)
   }
 }
 

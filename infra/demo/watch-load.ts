@@ -25,7 +25,7 @@ export function watchLoad(view: ProgressView): LoadWatch {
   function showQueued(): void {
     printHintIfStuck(
       'queued',
-      '  No worker has taken the run yet: check that a pipeline worker is running and not busy with other runs.',
+      '  No worker has taken the run yet. Check that a pipeline worker is running and not busy with other runs.',
     )
     view.show({ label: 'Queued', fraction: undefined, detail: 'waiting for a worker' })
   }
@@ -35,7 +35,7 @@ export function watchLoad(view: ProgressView): LoadWatch {
   }: Run) {
     printHintIfStuck(
       `${bytesRead} ${rowsRead}`,
-      '  No progress for a while: if the worker has crashed, another one takes over the run within a minute.',
+      '  No progress for a while. If the worker has crashed, another one takes over the run within a minute.',
     )
     const fraction = bytesTotal ? bytesRead / bytesTotal : percentage === undefined ? undefined : percentage / 100
     const rates = `${rowRate(rowsPerSecond, 1000)}, ${byteRate(bytesPerSecond, 1000)}`

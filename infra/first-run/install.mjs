@@ -15,7 +15,7 @@ const installLockFile = join(root, '.sluice/installing')
 export const installMissingDependencies = async () => {
   const lock = readOrUndefined(lockFile)
   if (lock === undefined)
-    throw new StartError('package-lock.json is missing: restore it with "git checkout package-lock.json".')
+    throw new StartError('package-lock.json is missing. Restore it with "git checkout package-lock.json".')
   const stamp = `${createHash('sha256').update(lock).digest('hex')} ${process.platform}-${process.arch}\n`
   const { packages } = JSON.parse(lock)
   const isUsable = () => isInstalled({ packages }, readOrUndefined(stampFile))
@@ -84,7 +84,7 @@ const install = async () => {
     return void process.stderr.write(`done in ${Math.round((Date.now() - started) / 1000)} s.\n`)
   process.stderr.write('\n')
   if (interrupted || signal || code > 128)
-    throw new StartError('The installation was interrupted; start again to finish it.', 130)
+    throw new StartError('The installation was interrupted. Start again to finish it.', 130)
   throw new StartError(`${explain(output)}\n${output.trim().split('\n').slice(-12).join('\n')}`)
 }
 
@@ -103,15 +103,15 @@ export const showProgress = (stream) => {
 }
 
 const CAUSES = [
-  [/ENOSPC/, 'The disk is full: free some space (the dependencies need 900 MB) and start again.'],
-  [/EACCES|EPERM|EROFS/, 'npm may not write here: check who owns this folder and ~/.npm, and start again.'],
+  [/ENOSPC/, 'The disk is full. Free some space (the dependencies need 900 MB) and start again.'],
+  [/EACCES|EPERM|EROFS/, 'npm may not write here. Check who owns this folder and ~/.npm, and start again.'],
   [
     /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/,
-    'npm did not reach its registry: check the network or proxy ("npm ping") and start again.',
+    'npm did not reach its registry. Check the network or proxy ("npm ping") and start again.',
   ],
-  [/E401|E403/, 'The npm registry refused access: check its credentials in ~/.npmrc and start again.'],
-  [/EUSAGE/, 'package.json and package-lock.json do not agree: run "npm install" and start again.'],
-  [/npm ENOENT/, 'npm was not found: install Node with npm (https://nodejs.org/download) and start again.'],
+  [/E401|E403/, 'The npm registry refused access. Check its credentials in ~/.npmrc and start again.'],
+  [/EUSAGE/, 'package.json and package-lock.json do not agree. Run "npm install" and start again.'],
+  [/npm ENOENT/, 'npm was not found. Install Node with npm (https://nodejs.org/download) and start again.'],
 ]
 
 const explain = (output) =>

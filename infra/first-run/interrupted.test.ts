@@ -39,7 +39,7 @@ describe('the installation', () => {
       child.kill('SIGINT')
       expect(await closed).toEqual([130, null])
       expect(stderr).toMatch(
-        /^Installing dependencies .*… \nThe installation was interrupted; start again to finish it\.\n$/,
+        /^Installing dependencies .*… \nThe installation was interrupted\. Start again to finish it\.\n$/,
       )
       expect(existsSync(join(folder, 'stopped'))).toBe(true)
       expect(existsSync(join(folder, '.sluice/installing'))).toBe(false)

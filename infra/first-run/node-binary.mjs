@@ -20,7 +20,7 @@ export const findOrInstallNode = async () => {
   const found = isExecutable() ? readVersion() : 'nothing'
   if (found === `v${version}`) return binary
   throw new StartError(
-    `Node ${version} could not be installed for ${process.platform} ${process.arch} (found ${found}): allow install scripts ` +
+    `Node ${version} could not be installed for ${process.platform} ${process.arch} (found ${found}). Allow install scripts ` +
       `and run "npm rebuild node", or see below.\n${output.trim().split('\n').slice(-12).join('\n')}`,
   )
 }

@@ -67,7 +67,8 @@ const cells = (texts: readonly (string | number)[]): string => `| ${texts.join('
 export const generateConformancePage = (): Artefact => {
   const known = new Set([...testedTypes.map(({ type }) => type), ...Object.keys(typesOutsideSuite)])
   const missing = pipelineTypes.filter((type) => !known.has(type))
-  if (missing.length > 0) throw new UserError(`docs/conformance.md lacks ${missing.join(', ')}.`)
+  if (missing.length > 0)
+    throw new UserError(`docs/conformance.md lacks ${missing.join(', ')}. Add these types to conformance-page.ts.`)
   const numbers = names.map((_, index) => index + 1)
   const lines = [
     introduction,

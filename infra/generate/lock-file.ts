@@ -42,7 +42,7 @@ const parsePlatform = (name: string): { os: string[]; cpu: string[]; libc: strin
   const [os, cpu] = [SYSTEMS, PROCESSORS].map((known) => nameParts.find((part) => known.includes(part)))
   if (!os || !cpu)
     throw new Error(
-      `The name of the optional package ${name} contains no platform; add the package to package-lock.json by hand.`,
+      `The name of the optional package ${name} contains no platform. Add the package to package-lock.json by hand.`,
     )
   const libc = nameParts.some((part) => part.startsWith('musl'))
     ? 'musl'

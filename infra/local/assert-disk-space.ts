@@ -10,6 +10,6 @@ export const assertDiskSpace = async (folder: string, minimum = MIN_FREE_MEGABYT
   const free = Math.floor((bavail * bsize) / 1e6)
   if (free >= minimum) return
   throw new UserError(
-    `The disk under ${folder} has ${free} MB free and Sluice needs ${minimum} MB to start: free some space.`,
+    `The disk under ${folder} has ${free} MB free and Sluice needs ${minimum} MB to start. Free some space.`,
   )
 }

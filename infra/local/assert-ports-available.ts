@@ -19,11 +19,11 @@ export const assertPortsAvailable = async ({ ports, listenHost }: Settings): Pro
     if (failure === 'EADDRINUSE') {
       const owner = describePortOwner(port)
       throw new UserError(
-        `${portText} is in use${owner ? ` by ${owner}` : ''}: stop that, or choose another port with "${name}=${port + 100} npm start".`,
+        `${portText} is in use${owner ? ` by ${owner}` : ''}. Stop that, or choose another port with "${name}=${port + 100} npm start".`,
       )
     }
     if (failure === 'EACCES')
-      throw new UserError(`${portText} needs root: choose a port above 1023 with "${name}=${port + 8000} npm start".`)
-    if (failure) throw new UserError(`${portText} cannot be opened on ${listenHost} (${failure}): correct LISTEN_HOST.`)
+      throw new UserError(`${portText} needs root. Choose a port above 1023 with "${name}=${port + 8000} npm start".`)
+    if (failure) throw new UserError(`${portText} cannot be opened on ${listenHost} (${failure}). Correct LISTEN_HOST.`)
   }
 }

@@ -29,13 +29,13 @@ export const restartOnChange = ({ root, services, printWarning }: RestartOnChang
     const found = errors.filter(Boolean)
     if (found.length > 0) printWarning(`Not restarted, because of a syntax error:\n${found.join('\n\n')}`)
     else if (filesWithErrors.size > 0)
-      printWarning(`Not restarted: fix the syntax error in ${[...filesWithErrors].join(', ')}.`)
+      printWarning(`Not restarted. Fix the syntax error in ${[...filesWithErrors].join(', ')}.`)
   }
   const restart = async (files: string[]): Promise<void> => {
     const from = savedAt
     const code = files.filter((file) => !file.endsWith('.sql'))
     if (code.length < files.length)
-      printWarning('A migration changed: press Ctrl-C and run "npm run dev" again to apply it.')
+      printWarning('A migration changed. Press Ctrl-C and run "npm run dev" again to apply it.')
     const apps = new Set(code.flatMap((file) => findAffectedApps(root, file)))
     const cause = code.length === 1 ? code[0] : `${code.length} files`
     const affected = services.filter(({ app }) => apps.has(app))

@@ -93,7 +93,7 @@ describe('npm start', () => {
   it('ends with status 1 if Sluice is already running in this folder', async () => {
     const second = start(folder, await findFreePorts())
     expect(await second.ended).toBe(1)
-    expect(second.output()).toMatch(/^✗ Sluice is already running here \(process \d+\): .+\n$/)
+    expect(second.output()).toMatch(/^✗ Sluice is already running here \(process \d+\)\. Use it.+\n$/)
   })
 
   it('restarts a service that exited, and prints its exit code', async () => {

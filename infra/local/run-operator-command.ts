@@ -29,7 +29,7 @@ async function operate([app = '', name = '', ...args]: string[]): Promise<number
   const port = await readFile(join(state, 'postgres/port'), 'utf8').catch(() => undefined)
   // The file exists while everything runs, PostgreSQL included.
   if (port === undefined || !existsSync(join(state, 'local.json')))
-    throw new UserError('Sluice is not running: start it with "npm start" in another terminal, then run this again.')
+    throw new UserError('Sluice is not running. Start it with "npm start" in another terminal, then run this again.')
   const secrets = await readOrCreateSecrets(state)
   const env = programEnvironment(readSettings(process.env, root, state), secrets, databaseUrls(Number(port), secrets))
   const file = bundledPrograms(root, join(state, 'built')).file(app, name)

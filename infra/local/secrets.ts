@@ -31,7 +31,7 @@ export const readOrCreateSecrets = async (state: string): Promise<Secrets> => {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw new UserError(
-      `${file} cannot be read (${error.code}): start as the user who started first, or correct its owner.`,
+      `${file} cannot be read (${error.code}). Start as the user who started first, or correct its owner.`,
     )
   })
   if (text !== undefined) {
@@ -42,7 +42,7 @@ export const readOrCreateSecrets = async (state: string): Promise<Secrets> => {
   }
   if (await stat(join(state, 'postgres')).catch(() => undefined)) {
     throw new UserError(
-      `${file} is missing, and the data cannot be decrypted without it: restore it, or delete ${state} to start over.`,
+      `${file} is missing, and the data cannot be decrypted without it. Restore it, or delete ${state} to start over.`,
     )
   }
   return saveSecrets(state, {
@@ -64,7 +64,7 @@ const parseSecrets = (text: string, file: string): Secrets => {
   try {
     return JSON.parse(text) as Secrets
   } catch {
-    throw new UserError(`${file} is damaged, and the data cannot be decrypted without it: restore it from a backup.`)
+    throw new UserError(`${file} is damaged, and the data cannot be decrypted without it. Restore it from a backup.`)
   }
 }
 

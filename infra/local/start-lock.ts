@@ -26,7 +26,7 @@ export const acquireStartLock = async (state: string): Promise<() => void> => {
 
 const alreadyRunningError = (pid: number): UserError =>
   new UserError(
-    `Sluice is already running here (process ${pid}): use it, or stop it first with Ctrl-C in its terminal or "kill ${pid}".`,
+    `Sluice is already running here (process ${pid}). Use it, or stop it first with Ctrl-C in its terminal or "kill ${pid}".`,
   )
 
 /** Creates the lock file with the id of this process. Returns false if it exists. */

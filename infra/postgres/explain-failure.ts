@@ -11,24 +11,24 @@ const PACKAGES: [RegExp, string][] = [
   [/^liblzma/, 'liblzma5'],
 ]
 
-/** Turns the output of a failed PostgreSQL program into one sentence that says what to do. */
+/** Turns the output of a failed PostgreSQL program into a message that says what to do. */
 export const explainFailure = (program: string, output: string): UserError => {
   const library = /shared librar(?:y|ies): (\S+?):/.exec(output)?.[1]
   if (library) {
     const debian = PACKAGES.find(([pattern]) => pattern.test(library))?.[1] ?? `the package that contains ${library}`
     return new UserError(
-      `PostgreSQL needs the library ${library}: install it ("apt-get install ${debian}" on Debian and Ubuntu).`,
+      `PostgreSQL needs the library ${library}. Install it ("apt-get install ${debian}" on Debian and Ubuntu).`,
     )
   }
   if (/ENOENT/.test(output) && process.platform === 'linux') {
     return new UserError(
-      'PostgreSQL from npm needs glibc, which this system (Alpine?) does not have: use "docker compose up" here.',
+      'PostgreSQL from npm needs glibc, which this system (Alpine?) does not have. Use "docker compose up" here.',
     )
   }
-  if (/No space left on device/.test(output)) return new UserError('The disk is full: free some space and start again.')
+  if (/No space left on device/.test(output)) return new UserError('The disk is full. Free some space and start again.')
   if (/could not create shared memory|could not resize shared memory/.test(output)) {
     return new UserError(
-      'PostgreSQL found too little shared memory: give /dev/shm at least 64 MB (docker run --shm-size=256m).',
+      'PostgreSQL found too little shared memory. Give /dev/shm at least 64 MB (docker run --shm-size=256m).',
     )
   }
   // The version is in a DETAIL line, which the log leaves out (log_error_verbosity).

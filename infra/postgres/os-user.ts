@@ -14,7 +14,7 @@ export const unprivilegedUser = (): OsUser | undefined => {
   const found = findUser('postgres') ?? findUser('sluice') ?? createUser('sluice') ?? findUser('nobody')
   if (found) return found
   throw new UserError(
-    'PostgreSQL does not run as root: start as an ordinary user, or add one with "useradd --system sluice".',
+    'PostgreSQL does not run as root. Start as an ordinary user, or add one with "useradd --system sluice".',
   )
 }
 

@@ -49,7 +49,7 @@ const isInstalled = (name: string): Promise<boolean> =>
 const findObstacle = (): string | undefined => {
   if (process.env['SLUICE_INSTALL_PACKAGES'] === 'no') return 'SLUICE_INSTALL_PACKAGES is "no"'
   if (!existsSync('/usr/bin/apt-get')) return 'apt is not available'
-  if (process.getuid?.() !== 0) return 'only root can install packages: run apt-get install, or run the tests as root'
+  if (process.getuid?.() !== 0) return 'only root can install packages. Run apt-get install, or run the tests as root'
   return undefined
 }
 

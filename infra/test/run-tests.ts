@@ -60,9 +60,9 @@ const runTests = async (): Promise<void> => {
   const summary = found === undefined ? emptyResults : (JSON.parse(found) as TestResults)
   if (writesDurations && !interrupted) await writeDurations(summary)
   if (interrupted) console.error('Interrupted: not all tests ran.')
-  else if (found === undefined) console.error('Jest wrote no results: see its output above.')
+  else if (found === undefined) console.error('Jest wrote no results. See its output above.')
   else if (summary.passed + summary.failed === 0)
-    console.error('No test ran: no file, or no test in these files, matches the arguments.')
+    console.error('No test ran, because no file or no test in the files matches the arguments.')
   process.exitCode = passed && !interrupted && summary.failed === 0 && summary.passed > 0 ? 0 : 1
   console.log(formatReport(summary, (performance.now() - startedAt) / 1_000).join('\n'))
 }

@@ -159,7 +159,7 @@ async function waitForRunEnd(pipeline: Api, uid: string, taskId: string, noun?: 
 async function waitForRunStart(pipeline: Api, uid: string, taskId: string): Promise<void> {
   for (const end = Date.now() + runTimeoutMs; Date.now() < end; await sleep(20)) {
     const run = await findRun(pipeline, uid, taskId)
-    if (run?.finished) throw new Error('The large load ended before it was killed: use a larger one.')
+    if (run?.finished) throw new Error('The large load ended before it was killed. Use a larger one.')
     if (run?.status === 'RUNNING') return sleep(300)
   }
   throw new Error('The large load did not start.')

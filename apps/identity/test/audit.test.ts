@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
+import { validRequests, type ValidRequests } from './valid-requests/valid-requests.ts'
 
 const writes = Object.values(identityOperations)
   .flatMap((noun): OperationSignature[] => Object.values(noun))
@@ -11,12 +11,12 @@ const writes = Object.values(identityOperations)
   .map((signature): [string, OperationSignature] => [signature.id, signature])
 
 let service: Service
-let good: GoodRequests
+let good: ValidRequests
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
   service = await startServiceBesideProviders()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
-  good = goodRequests({ service, admin })
+  good = validRequests({ service, admin })
 })
 afterAll(() => service.stop())
 

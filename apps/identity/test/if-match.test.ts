@@ -4,15 +4,15 @@ import { openapi } from '@sluice/http-server'
 import { servedOperations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
+import { validRequests, type ValidRequests } from './valid-requests/valid-requests.ts'
 
 let service: Service
-let good: GoodRequests
+let good: ValidRequests
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
   service = await startServiceBesideProviders()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
-  good = goodRequests({ service, admin })
+  good = validRequests({ service, admin })
 })
 afterAll(() => service.stop())
 

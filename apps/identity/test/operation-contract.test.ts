@@ -11,7 +11,7 @@ import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { servedOperations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
-import { goodRequests, type GoodRequests } from './valid-requests/valid-requests.ts'
+import { validRequests, type ValidRequests } from './valid-requests/valid-requests.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 const table = signatures.map((signature): [string, OperationSignature] => [signature.id, signature])
@@ -23,14 +23,14 @@ const withoutQuery = table.filter(([, { query }]) => !query)
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>
-let good: GoodRequests
+let good: ValidRequests
 let foreign: { client: string; user: string }
 beforeAll(async () => {
   service = await startServiceBesideProviders()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
   const client = await service.client()
   foreign = { client, user: (await service.user({ client })).uid }
-  good = goodRequests({ service, admin })
+  good = validRequests({ service, admin })
 })
 afterAll(() => service.stop())
 

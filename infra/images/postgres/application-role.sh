@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs once, when a database container creates its cluster. Creates the role of the application, which is not a superuser,
-# and its database, to which no other role can connect.
+# Runs once, when a database container creates its cluster. Creates the role of the application, which is not a
+# superuser, and its database, to which no other role can connect.
 #
 #     APPLICATION_ROLE           name of the role and of its database
 #     APPLICATION_ROLE_OPTIONS   further role options, e.g. CREATEDB CREATEROLE

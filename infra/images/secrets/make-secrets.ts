@@ -42,8 +42,8 @@ const ensureSecret = (root: string, secret: Secret, known: boolean): number => {
   const present = secret.files.map((secretFile) => readSecret(root, secretFile)).find((value) => value !== undefined)
   if (present === undefined && known) {
     throw new Error(
-      `The ${secret.name} was created earlier and is missing (${secret.files.map((secretFile) => secretFile.path).join(', ')}): ` +
-        'restore the volumes of the secrets from a backup. A new secret could not decrypt the data.',
+      `The ${secret.name} was created earlier and is missing (${secret.files.map((secretFile) => secretFile.path).join(', ')}). ` +
+        'Restore the volumes of the secrets from a backup. A new secret could not decrypt the data.',
     )
   }
   const [firstFile, ...otherFiles] = secret.files
@@ -52,7 +52,7 @@ const ensureSecret = (root: string, secret: Secret, known: boolean): number => {
   return otherFiles.reduce((count, secretFile) => {
     if (writeSecret(root, secretFile, value)) return count + 1
     if (readSecret(root, secretFile) === value) return count
-    throw new Error(`The ${secret.name} differs between ${firstFile.path} and ${secretFile.path}: make them the same.`)
+    throw new Error(`The ${secret.name} differs between ${firstFile.path} and ${secretFile.path}. Make them the same.`)
   }, written)
 }
 

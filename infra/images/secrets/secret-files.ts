@@ -33,7 +33,7 @@ export const readSecret = (root: string, secretFile: SecretFile): string | undef
     throw error
   }
   const secret = text === '' ? '' : secretFile.read(text)
-  if (secret === '') throw new Error(`${secretFile.path} contains no secret: restore it from a backup.`)
+  if (secret === '') throw new Error(`${secretFile.path} contains no secret. Restore it from a backup.`)
   return secret
 }
 

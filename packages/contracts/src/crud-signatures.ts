@@ -134,7 +134,7 @@ interface BulkResource<Plural extends string, Path extends string, B> {
 }
 
 /**
- * Returns the operation that saves several objects of one type, such as variables, which are identified by name. Body
+ * Returns the operation that saves several objects of one type, such as views, which are identified by name. Body
  * and response contain one list, named `plural`. `more` are additional fields of each object in the response. `note` is
  * appended to the operation's description.
  */

@@ -51,8 +51,8 @@ export function createContractChecker<T>(
 }
 
 /**
- * Returns the number of values in a value, including itself and nested ones. Every 64 characters of a text count as one
- * more. Stops counting at `limit`.
+ * Returns 1 plus the number of all values inside `value`. Every 64 characters of a text count as one more. Stops
+ * counting at `limit`.
  */
 function countValues(value: unknown, limit: number): number {
   if (typeof value === 'string') return 1 + Math.floor(value.length / 64)

@@ -26,7 +26,7 @@ interface OutgoingProblemDetails {
 /** A request to an address that a user supplied was rejected or failed. The message is for the user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** Whether no request was sent, because the address is not allowed. */
+  /** Whether the address is not allowed, so that no request was sent. */
   readonly refused: boolean
   readonly code: OutgoingCode
 

@@ -131,7 +131,6 @@ const identifyRequest: RequestHandler = (request, response, next) => {
   requestScope.run({ requestId, traceparent }, next)
 }
 
-/** Measures the duration of each request, by operation and status. */
 function measureDuration(registry: Registry): RequestHandler {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',

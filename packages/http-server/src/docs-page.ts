@@ -4,7 +4,6 @@ import express, { Router } from 'express'
 
 const swaggerAssetsFolder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
-/** Returns the HTML page in which Swagger UI shows the API reference. */
 const renderDocsPage = (title: string) => `<!doctype html>
 <html lang="en">
 <head>

@@ -82,7 +82,10 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
               description: 'Leads the browser on.',
               headers: {
                 ...requestId,
-                Location: { description: 'Where to.', schema: { type: 'string', format: 'uri-reference' } },
+                Location: {
+                  description: 'The address to which the browser is redirected.',
+                  schema: { type: 'string', format: 'uri-reference' },
+                },
               },
             },
           }),
@@ -216,7 +219,9 @@ const responseHeaders = ({
   ),
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
-  ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),
+  ...(status === 201 && {
+    Location: { description: 'The address of the created object.', schema: { type: 'string' } },
+  }),
 })
 
 const describeSecurity = (guard: OperationGuard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
@@ -349,8 +354,8 @@ function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
 }
 
 /**
- * Returns the field with null as an additional allowed value. A stored secret, which is an `anyOf`, also allows the empty
- * text. Schemas with a name (objects with a title) are referenced elsewhere, so they are wrapped and not changed.
+ * Returns the field with null as an additional allowed value. A stored secret, which is an `anyOf`, also allows the
+ * empty text. Schemas with a name (objects with a title) are referenced elsewhere, so they are wrapped and not changed.
  */
 function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field

@@ -79,7 +79,6 @@ const largeRequests = new Semaphore({
   title: 'Too many large requests of your organisation are in progress.',
 })
 
-/** Returns the Express handler of an operation. */
 function createRequestHandler<Context>(operation: Operation<Context>, pipeline: RequestPipeline<Context>) {
   const { authenticate, run } = pipeline
   const { signature } = operation

@@ -107,7 +107,6 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 /** Returns a claimed client id if it is syntactically valid, otherwise an empty string. */
 const parseApplicationId = (value: string): string => (/^[ -~]{2,255}$/.test(value) ? value : '')
 
-/** Returns the audit row for the counted events of one application, user and outcome. */
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,
   application: application || null,

@@ -33,7 +33,7 @@ const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] =
   createFederatedUser(service, provider, about)
 
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'accept-language': 'en' }
-const buildPageHeaders = {
+const pageHeaders = {
   'content-type': expect.stringMatching(/^text\/html/),
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -62,7 +62,7 @@ describe('a sign-in at the provider of an organisation', () => {
     const answer = await requestCallback(service, await followRedirect(location), cookie)
       .set(browser)
       .expect(200)
-    expect(answer.headers).toMatchObject(buildPageHeaders)
+    expect(answer.headers).toMatchObject(pageHeaders)
     expect(answer.headers['set-cookie']).toEqual([expect.stringMatching(/Max-Age=0/)])
     expect(answer.text).toContain('<h1>You are signed in</h1>')
     expect(answer.text).toContain(`(<bdi>${user.username}</bdi>) is signed in to`)
@@ -230,7 +230,7 @@ describe('the callback of a federated sign-in', () => {
     const answer = await requestCallback(service, await followRedirect(location), cookie)
       .set(browser)
       .expect(status)
-    expect(answer.headers).toMatchObject(buildPageHeaders)
+    expect(answer.headers).toMatchObject(pageHeaders)
     expect(answer.text).toContain('<h1>Sign-in failed</h1>')
     expect(answer.text).toContain(sentence)
     expect(answer.text).toContain(answer.headers['x-request-id'])
@@ -252,7 +252,7 @@ describe('the callback of a federated sign-in', () => {
     expect(unreadable.text).toContain('<h1>This sign-in is no longer valid</h1>')
     const unknown = await service.http.get('/api/v1/auth/sso/no-such-client').set(browser).expect(404)
     expect(unknown.text).toContain('<h1>Page not found</h1>')
-    for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(buildPageHeaders)
+    for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(pageHeaders)
     const program = await requestCallback(service, callbackUrl, cookie).set('accept', 'application/json').expect(400)
     expect([program.type, program.body.code]).toEqual(['application/problem+json', 'sso-unknown'])
     const other = await service.http.get('/api/v1/users/me').set(browser).expect(401)

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { identityOperations, allRoles, type OperationSignature } from '@sluice/contracts'
 import { applicationBody } from '../application-body.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
-import { goodRequests, type GoodRequest, type GoodRequests } from '../valid-requests/valid-requests.ts'
+import { validRequests, type ValidRequest, type ValidRequests } from '../valid-requests/valid-requests.ts'
 import { insertUserGroup } from '../user-group-fixtures.ts'
 
 type Person = Awaited<ReturnType<Service['as']>>
@@ -20,16 +20,16 @@ let stranger: Person
 /** A super admin of the organisation that the stranger must not reach. */
 let victim: Person
 /** Valid requests for objects of the victim's organisation. */
-let good: GoodRequests
+let good: ValidRequests
 beforeAll(async () => {
   service = await startService()
   stranger = await service.as(allButSuper)
   victim = await service.as(['ROLE_SUPER_ADMIN'])
-  good = goodRequests({ service, admin: victim })
+  good = validRequests({ service, admin: victim })
 })
 afterAll(() => service.stop())
 
-const pathWithIds = (path: string, { uid, params = {} }: GoodRequest) =>
+const pathWithIds = (path: string, { uid, params = {} }: ValidRequest) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => params[name] ?? (name === 'uid' ? uid : undefined) ?? randomUUID())
 const pathWithUnknownIds = (path: string) => path.replaceAll(/:\w+/g, () => randomUUID())
 const requiresSuperAdmin = ({ guard }: OperationSignature) =>

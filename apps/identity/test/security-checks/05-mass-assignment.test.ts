@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { identityOperations, type OperationSignature } from '@sluice/contracts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
-import { goodRequests, type GoodRequests } from '../valid-requests/valid-requests.ts'
+import { validRequests, type ValidRequests } from '../valid-requests/valid-requests.ts'
 
 interface Body {
   title: string
@@ -96,12 +96,12 @@ const unknownProperties = [
 ]
 
 let service: Service
-let good: GoodRequests
+let good: ValidRequests
 let admin: Awaited<ReturnType<Service['as']>>
 beforeAll(async () => {
   service = await startService()
   admin = await service.as(['ROLE_SUPER_ADMIN'])
-  good = goodRequests({ service, admin })
+  good = validRequests({ service, admin })
 })
 afterAll(() => service.stop())
 

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import { goodPassword, userBody, type Service } from '../app-under-test.ts'
 import { startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
-import { goodRequests } from '../valid-requests/valid-requests.ts'
+import { validRequests } from '../valid-requests/valid-requests.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -70,7 +70,7 @@ async function storedSecrets(): Promise<string[]> {
 
 it('no response, audit entry or log line contains a secret, except the responses that return one', async () => {
   const admin = await service.as(['ROLE_SUPER_ADMIN'])
-  const good = goodRequests({ service, admin })
+  const good = validRequests({ service, admin })
   const secrets = new Set([goodPassword, admin.tokens.accessToken, admin.tokens.refreshToken])
   const responses: string[] = []
   const keep = async (id: string, request: PromiseLike<{ text: string; body: unknown; headers: object }>) => {

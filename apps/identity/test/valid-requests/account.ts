@@ -1,10 +1,10 @@
 import { decodeJwt } from 'jose'
 import { goodPassword } from '../app-under-test.ts'
 import { totpCode, enrolSecondFactor } from '../enrol-second-factor.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
 /** Requests that change how a user signs in, by the user or by an administrator. */
-export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
+export const accountRequests = ({ service, admin }: Stage): ValidRequests => {
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
   const token = () => ({ name: 'Nightly', roles: [], expires: inDays(30), password: goodPassword })
   const createPerson = () => service.as([], admin.client)

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { applicationBody } from '../application-body.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const allowedApplicationRequests = ({ service, admin }: Stage): GoodRequests => {
+export const allowedApplicationRequests = ({ service, admin }: Stage): ValidRequests => {
   const allowed = async () => {
     const { body } = await admin.post('/sso-client-configs').send(applicationBody()).expect(201)
     await sql`

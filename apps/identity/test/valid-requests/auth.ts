@@ -1,8 +1,8 @@
 import { goodPassword } from '../app-under-test.ts'
 import { createUserWithTicket } from '../enrol-second-factor.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const authRequests = ({ service, admin }: Stage): GoodRequests => ({
+export const authRequests = ({ service, admin }: Stage): ValidRequests => ({
   'auth.login': async () => ({ body: { username: admin.username, password: goodPassword } }),
   'auth.loginWithCode': async () => {
     const { ticket, code } = await createUserWithTicket(service)

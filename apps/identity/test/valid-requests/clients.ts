@@ -1,7 +1,7 @@
 import { clientBody } from '../app-under-test.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const clientRequests = ({ service }: Stage): GoodRequests => ({
+export const clientRequests = ({ service }: Stage): ValidRequests => ({
   'clients.list': async () => ({ query: '?pageSize=5' }),
   'clients.search': async () => ({ body: { paging: {} } }),
   'clients.create': async () => ({ body: clientBody({ routeNotificationEmailAddresses: 'a@example.org' }) }),

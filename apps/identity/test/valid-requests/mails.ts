@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { goodPassword, userBody } from '../app-under-test.ts'
 import { linkFor } from '../mailed-links.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
 /** Requests for invitations, password resets and their mails. */
-export const mailRequests = ({ service, admin }: Stage): GoodRequests => {
+export const mailRequests = ({ service, admin }: Stage): ValidRequests => {
   /** Gives a user a unique mail address, because the mails to one address are limited. */
   const withOwnAddress = async ({ uid, username }: { uid: string; username: string }) => {
     await sql`update users set email = ${`${username}@example.org`} where uid = ${uid}`.execute(service.db)

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const lookupRequests = ({ service, admin }: Stage): GoodRequests => ({
+export const lookupRequests = ({ service, admin }: Stage): ValidRequests => ({
   'lookups.standing': async () => {
     const { tokens, uid } = await service.as(['ROLE_SEE_VIEW'])
     return { body: { kind: 'session', id: uid, session: decodeJwt(tokens.accessToken).sid } }

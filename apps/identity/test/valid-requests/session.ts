@@ -1,6 +1,6 @@
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const sessionRequests = ({ service }: Stage): GoodRequests => ({
+export const sessionRequests = ({ service }: Stage): ValidRequests => ({
   'session.read': async () => ({}),
   'session.switchClient': async () => ({ body: { clientId: await service.client() } }),
 })

@@ -1,7 +1,7 @@
 import { applicationBody } from '../application-body.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {
+export const ssoClientConfigRequests = ({ admin }: Stage): ValidRequests => {
   const createConfig = async () => {
     const { body } = await admin.post('/sso-client-configs').send(applicationBody()).expect(201)
     return { uid: body.id as string, params: { clientId: body.client.id as string } }

@@ -1,7 +1,7 @@
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
 import { startSignIn, createClientAt, followRedirect, createSsoUser } from '../federated/federated-sign-in-setup.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
 const body = (client: string): SsoProviderConfigBody => ({
   provider: 'GENERIC',
@@ -13,7 +13,7 @@ const body = (client: string): SsoProviderConfigBody => ({
 })
 
 /** Requests for provider configs and federated sign-ins. */
-export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
+export const ssoProviderConfigRequests = ({ service }: Stage): ValidRequests => {
   let started: Promise<TestProvider> | undefined
   const provider = () => (started ??= startTestProvider())
   const existing = async () => createClientAt(service, (await provider()).issuer)

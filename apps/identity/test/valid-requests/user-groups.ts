@@ -1,7 +1,7 @@
 import { insertUserGroup, userGroupBody } from '../user-group-fixtures.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const userGroupRequests = ({ service, admin }: Stage): GoodRequests => {
+export const userGroupRequests = ({ service, admin }: Stage): ValidRequests => {
   const group = () => insertUserGroup(service.db, admin.client)
   const membership = async () => ({
     uid: await group(),

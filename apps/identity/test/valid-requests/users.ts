@@ -1,8 +1,8 @@
 import { allRoles } from '@sluice/contracts'
 import { userBody } from '../app-under-test.ts'
-import type { GoodRequests, Stage } from './valid-requests.ts'
+import type { ValidRequests, Stage } from './valid-requests.ts'
 
-export const userRequests = ({ service, admin }: Stage): GoodRequests => {
+export const userRequests = ({ service, admin }: Stage): ValidRequests => {
   const createUser = async () => (await service.user({ client: admin.client })).uid
   return {
     'users.me': async () => ({}),

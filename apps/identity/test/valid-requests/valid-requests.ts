@@ -18,7 +18,7 @@ export interface Stage {
   admin: Awaited<ReturnType<Service['as']>>
 }
 
-export interface GoodRequest {
+export interface ValidRequest {
   /** The values of `:uid` and of the other parameters in the path. */
   uid?: string
   params?: Record<string, string>
@@ -28,10 +28,10 @@ export interface GoodRequest {
   by?: Pick<Stage['admin'], 'get' | 'post' | 'put' | 'patch' | 'delete'>
 }
 
-export type GoodRequests = Record<string, () => Promise<GoodRequest>>
+export type ValidRequests = Record<string, () => Promise<ValidRequest>>
 
 /** Creates a valid request for each operation. Add new operations to the file of their noun. */
-export const goodRequests = (stage: Stage): GoodRequests => ({
+export const validRequests = (stage: Stage): ValidRequests => ({
   ...clientRequests(stage),
   ...userRequests(stage),
   ...ssoProviderConfigRequests(stage),

@@ -882,9 +882,9 @@ export interface ColumnProfile {
   maxValue?: string
   /** The length of the whole value in bytes, if `maxValue` is cut. */
   maxBytes?: number
-  /** Characters of the shortest text. */
+  /** The length of the shortest text in characters. */
   minLength?: number
-  /** The number of characters of the longest text. */
+  /** The length of the longest text in characters. */
   maxLength?: number
   /** The number of rows with NaN or an infinite value. They are not in the histogram. */
   notFinite?: number

@@ -55,8 +55,8 @@ const ColumnProfile = Type.Object(
     minBytes: Type.Optional(wholeLength('minValue')),
     maxValue: Type.Optional({ ...Value, description: 'See `minValue`.' }),
     maxBytes: Type.Optional(wholeLength('maxValue')),
-    minLength: Type.Optional({ ...NonNegativeInteger, description: 'Characters of the shortest text.' }),
-    maxLength: Type.Optional({ ...NonNegativeInteger, description: 'The number of characters of the longest text.' }),
+    minLength: Type.Optional({ ...NonNegativeInteger, description: 'The length of the shortest text in characters.' }),
+    maxLength: Type.Optional({ ...NonNegativeInteger, description: 'The length of the longest text in characters.' }),
     notFinite: Type.Optional({
       ...NonNegativeInteger,
       description: 'The number of rows with NaN or an infinite value. They are not in the histogram.',

@@ -1,4 +1,4 @@
-import { type ApiToken, type ApiTokenBody, type NewApiToken, type Role, selectHeldRoles } from '@sluice/contracts'
+import { type ApiToken, type ApiTokenBody, type NewApiToken, selectHeldRoles } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
 import { splitRoles } from '../../effective-roles.ts'
 import {
@@ -25,14 +25,9 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   expires: row.expires_at.toISOString(),
   lastUsed: row.last_used_at?.toISOString(),
   usable: row.usable,
-  effectiveRoles: row.usable ? listEffectiveRoles(row) : [],
+  // The roles that the user still holds and that the organisation's feature switches enable.
+  effectiveRoles: row.usable ? splitRoles(selectHeldRoles(row.held_roles, row.roles.join(' ')), row).roles : [],
 })
-
-/** Returns the token's roles that the user still holds and that the organisation's feature switches enable. */
-function listEffectiveRoles(row: ApiTokenRow): Role[] {
-  const tokenRoles = row.roles.join(' ')
-  return splitRoles(selectHeldRoles(row.held_roles, tokenRoles), row).roles
-}
 
 /** Returns the caller's API tokens, newest first. */
 export async function listOwnApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {

@@ -161,15 +161,13 @@ async function signInAtProvider(
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
   const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
-  // The callback returns a problem of the provider instead of the person. All other errors are thrown.
   const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(toProviderProblemOrThrow)
   if (person instanceof Error) {
-    const providerProblem = person
     await write(async () => {
-      const details = { outcome: providerProblem.fault, reason: providerProblem.message, ...providerFacts }
+      const details = { outcome: person.fault, reason: person.message, ...providerFacts }
       request.audit(null, details, { client: provider.client })
     })
-    throw providerFailedProblem(providerProblem)
+    throw providerFailedProblem(person)
   }
   const signInResult = await write(async (trx) => {
     const admitted = await admitFederatedUser(trx, provider, person)

@@ -6,7 +6,6 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
 import { toClientColumns, presentClient, clientRecords, type ClientRow } from './records.ts'
 
-/** Creates an organisation and audits its fields. */
 export async function createClient(
   body: ClientBody,
   { write, caller, request }: IdentityRequestContext,

@@ -42,7 +42,6 @@ async function presentUserGroups(
   return rows.map((row) => presentGroup(row, clients.get(row.client)!, request.locales))
 }
 
-/** Converts a user group to a resource, with its organisation. */
 export const presentGroup = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
   id: row.uid,
   created: row.created_at.toISOString(),

@@ -77,7 +77,6 @@ function toDenialProblem(error: string): ProviderProblem {
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
-/** Returns the problem for an error response of the token endpoint. */
 function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
     return new ProviderProblem(

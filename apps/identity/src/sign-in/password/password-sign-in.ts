@@ -189,9 +189,9 @@ interface LockedUser {
 }
 
 /**
- * Locks the user until the transaction ends, and reads the current row. Returns undefined if the user is not active, the
- * organisation is disabled, or the password hash differs from `passwordHash`, the hash that this request verified. If
- * this request verified no password, the user must have one.
+ * Locks the user until the transaction ends, and reads the current row. Returns undefined if the user is not active, if
+ * the organisation is disabled, or if the password hash differs from `passwordHash`, the hash that this request
+ * verified. If this request verified no password, the user must have one.
  */
 async function lockUser(
   trx: Transaction<DB>,

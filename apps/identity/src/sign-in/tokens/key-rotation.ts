@@ -27,8 +27,8 @@ export const readKeyRotation = (
 const prepublishMinutes = 60
 
 /**
- * Deletes retired keys that are older than `daysKept`. Then publishes a next key if it is missing. Otherwise makes the next
- * key the signing key if the current one is old enough and the next one has been published for long enough. Changes
+ * Deletes retired keys that are older than `daysKept`. Then publishes a next key if it is missing. Otherwise makes the
+ * next key the signing key if the current one is old enough and the next one has been published for long enough. Changes
  * nothing else before the first key exists.
  */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
