@@ -173,7 +173,7 @@ interface StagedStreams {
   isWholeSource: boolean
 }
 
-/** Stages one row stream after the other. Throws if a table has two row streams or too many of its rows are rejected. */
+/** Stages one row stream after the other. Throws if a table has two row streams or too many rejected rows. */
 async function stageAllStreams(job: LoadJob, staging: AsyncDisposableStack): Promise<StagedStreams> {
   const staged: StagedStreams = { loads: new Map(), profiles: new Map(), cursors: {}, rows: 0, isWholeSource: false }
   const { loads, profiles, cursors } = staged

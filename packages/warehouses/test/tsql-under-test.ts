@@ -11,12 +11,12 @@ export interface TsqlUnderTest extends AsyncDisposable {
 }
 
 /** Clients of a server that speaks T-SQL; they are gone, with all that they had, when this is disposed of. */
-export function tsqlUnderTest(presentAccess: (credentials: RoleCredentials) => ClientAccess): TsqlUnderTest {
+export function tsqlUnderTest(createAccess: (credentials: RoleCredentials) => ClientAccess): TsqlUnderTest {
   const clients: ClientAccess[] = []
   return {
     client() {
       const key = randomBytes(10).toString('hex')
-      const access = presentAccess({ key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
+      const access = createAccess({ key, loadPassword: `load-${key}`, readPassword: `read-${key}` })
       clients.push(access)
       return access
     },

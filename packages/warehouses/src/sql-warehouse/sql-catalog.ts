@@ -31,8 +31,8 @@ export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlac
     async ensureSchema(schema) {
       checkName(dialect, 'schema', schema)
       await withServiceSession(`"${schema}"`, async (session) => {
-        // A server with transactional DDL creates a schema together with its grants. On other servers, a crash can leave
-        // a schema without grants, so the statements also run for an existing schema.
+        // A server with transactional DDL creates a schema together with its grants. On other servers, a crash can
+        // leave a schema without grants, so the statements also run for an existing schema.
         const isTransactional = dialect.publication !== 'NON_TRANSACTIONAL'
         if (isTransactional && (await listSchemas(dialect, session)).includes(schema)) return
         await inTransactionIfSupported(dialect, session, async () => {

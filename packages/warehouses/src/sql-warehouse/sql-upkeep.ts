@@ -39,8 +39,8 @@ const dropWaitSeconds = 60
  * run is dropped.
  *
  * A relation without metadata, or an empty schema, may belong to a running process or be a replaced table. So it is
- * only recorded in `firstFoundByObject`, and a later sweep drops it. Metadata is deleted only if its relation exists nowhere,
- * because a hidden table may have been published in the meantime.
+ * only recorded in `firstFoundByObject`, and a later sweep drops it. Metadata is deleted only if its relation exists
+ * nowhere, because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,

@@ -7,8 +7,8 @@ import { type CatalogueType, typeText } from './types.ts'
 const serverSchemas = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
 /**
- * Returns the catalogue queries for this organisation's schemas. In the queries, `s` is a row of `sys.schemas`, which is
- * a schema.
+ * Returns the catalogue queries for this organisation's schemas. In the queries, `s` is a row of `sys.schemas`, which
+ * is a schema.
  */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
   const otherSchemas = sqlList([...serverSchemas, ledger].map(formatLiteral))

@@ -132,13 +132,6 @@ function isStagedChild({ parents, currentShape }: MergeInput): string | undefine
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${parentId} from ${staging})`
 }
 
-/** Returns the queries that count how a merge changes rows. A query is undefined if the merge changes no such rows. */
-const buildCountQueries = (input: MergeInput) => ({
-  loaded: countLoadedQuery(input),
-  existing: input.keys.length === 0 ? undefined : countExistingQuery(input),
-  replacedChildren: countReplacedChildrenQuery(input),
-})
-
 /** Returns the query for the number of the increment's rows that are not marked as deleted (`loaded`). */
 const countLoadedQuery = (input: MergeInput): string =>
   `select countIf(not ${isMarkedAsDeleted(input) ?? '0'}) as loaded from ${input.staging} as incoming`
@@ -165,7 +158,7 @@ function countExistingQuery(input: MergeInput): string {
     from ${publishedName(currentShape)} as live inner join ${staging} as incoming on ${hasSameKey(keys)}`
 }
 
-/** Returns the SQL condition that a row of the increment differs from the published row in a column that it replaces. */
+/** Returns the SQL condition that a row of the increment differs from the published row in a replaced column. */
 function isDifferent({ columns, keys, replacedColumns, currentShape }: MergeInput): string {
   const differences = columns.flatMap(({ name, type }) => {
     if (keys.includes(name) || !replacedColumns.includes(name)) return []
@@ -196,19 +189,19 @@ export async function countMergedRows(
   { staging, currentShape }: { staging: ClickHouseShape; currentShape: ClickHouseShape },
   signal: AbortSignal,
 ): Promise<MergedRows> {
-  const queries = buildCountQueries(createMergeInput(load, parentLoad, staging, currentShape))
+  const input = createMergeInput(load, parentLoad, staging, currentShape)
   const count = async <Counts>(query: string): Promise<Counts> => {
     const settings = { ...joinSettings, max_execution_time: maxStatementSeconds }
     const [row] = await rowsOf<Counts>(access.load, query, { signal, settings })
     return row!
   }
-  const { loaded } = await count<{ loaded: number }>(queries.loaded)
-  const { existing, changed, removed } = queries.existing
-    ? await count<{ existing: number; changed: number; removed: number }>(queries.existing)
-    : { existing: 0, changed: 0, removed: 0 }
-  const replacedChildren = queries.replacedChildren
-    ? await count<{ removed: number }>(queries.replacedChildren)
-    : { removed: 0 }
+  const { loaded } = await count<{ loaded: number }>(countLoadedQuery(input))
+  const { existing, changed, removed } =
+    input.keys.length > 0
+      ? await count<{ existing: number; changed: number; removed: number }>(countExistingQuery(input))
+      : { existing: 0, changed: 0, removed: 0 }
+  const childrenQuery = countReplacedChildrenQuery(input)
+  const replacedChildren = childrenQuery ? await count<{ removed: number }>(childrenQuery) : { removed: 0 }
   return { added: loaded - existing, changed, removed: removed + replacedChildren.removed }
 }
 

@@ -11,7 +11,6 @@ import {
   type Publication,
   type PublishOptions,
   busyProblem,
-  isBusy,
   WarehouseProblem,
 } from '../../warehouse.ts'
 import { isUnchanged, type MergedRows, noMergedRows, profileToPublish } from '../../load-target.ts'
@@ -108,13 +107,9 @@ export async function publishRun(
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     for (const load of loads) load.decided = true
     await waitForDecision(access, publicationId, () => concurrentlyChanged(firstLoad.target))
-    await applyDecision(access, publicationId).catch(async (error: unknown) => {
-      // The staging tables may be dropped if the publication is abandoned. While it is decided, another process may still
-      // complete it.
-      const isAbandoned = isBusy(error) && !(await listDecisions(access)).includes(publicationId)
-      for (const load of loads) load.decided = !isAbandoned
-      throw error
-    })
+    const isApplied = await applyDecision(access, publicationId)
+    // An abandoned publication does not need its staging tables. After an error, another process may still complete it.
+    for (const load of loads) load.decided = isApplied
     const publication = await findPublication(access, run)
     if (!publication) throw concurrentlyChanged(firstLoad.target)
     await failpoint('published')

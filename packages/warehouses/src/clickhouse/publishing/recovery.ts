@@ -82,37 +82,40 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
 /**
  * Applies a decision and deletes it. A decision to publish swaps in every table of the publication, recreates the
  * views of tables with changed columns, and marks the publication as committed in the ledger. A decision to fence
- * marks the run as fenced. Throws WAREHOUSE_BUSY and changes no table if the run is fenced, or if another run has
- * replaced one of the tables since the proposal.
+ * marks the run as fenced. Throws WAREHOUSE_BUSY if a table cannot be swapped now; the decision then stays pending.
+ *
+ * Returns false if the decision was abandoned, which changes no table: the run is fenced, or another run has replaced
+ * one of the tables since the proposal.
  */
-export async function applyDecision(access: ClientAccess, publication: string): Promise<void> {
+export async function applyDecision(access: ClientAccess, publication: string): Promise<boolean> {
   const tables = await readProposal(access, publication)
   const [firstTable] = tables
   const isFenceDecision = firstTable === undefined
   if (isFenceDecision) {
     await recordFence(access, publication)
-    return deleteDecision(access, publication)
+    await deleteDecision(access, publication)
+    return true
   }
   const isCommitted = (await findPublication(access, firstTable.run)) !== undefined
-  if (isCommitted) return deleteDecision(access, publication)
   // A fence cannot be decided while this decision is pending. So the fence came first, and no table has been swapped
   // yet.
-  if (await isFenced(access, firstTable)) return abandonDecision(access, firstTable)
+  if (isCommitted || (await isFenced(access, firstTable))) {
+    await deleteDecision(access, publication)
+    return isCommitted
+  }
   const states = await Promise.all(tables.map((proposal) => readTableState(access, proposal)))
   // Once a table is published, the others must follow, so the decision can no longer be abandoned.
-  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, firstTable)
+  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) {
+    await deleteDecision(access, publication)
+    return false
+  }
   for (const [index, proposal] of tables.entries())
     if (states[index] === 'PENDING' && affectsViews(proposal.entry.changes)) await retireViews(access, proposal)
   for (const proposal of tables) await swapTable(access, proposal)
   if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, firstTable)
   await recordPublished(access, publication)
   await deleteDecision(access, publication)
-}
-
-/** Deletes a decision that cannot be applied, then throws the problem that the table is busy. */
-async function abandonDecision(access: ClientAccess, proposal: ProposedTable): Promise<never> {
-  await deleteDecision(access, proposal.publication)
-  throw concurrentlyChanged(proposal)
+  return true
 }
 
 /**
@@ -243,8 +246,8 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
 }
 
 /**
- * Returns for a busy warehouse, and throws any other error. An abandoned publication has changed no table, so callers
- * that only complete pending decisions need not fail.
+ * Returns for a busy warehouse, and throws any other error. A decision that cannot be completed now stays pending, so
+ * callers that only complete decisions of others need not fail.
  */
 export function ignoreBusy(error: unknown): void {
   if (!isBusy(error)) throw error
@@ -252,12 +255,14 @@ export function ignoreBusy(error: unknown): void {
 
 /**
  * Finishes decision deletions that a dead worker left half done. First applies each decision, in case it is still
- * pending.
+ * pending. Keeps a decision that it cannot complete now.
  */
 export async function finishDecisionDeletions(access: ClientAccess): Promise<void> {
   for (const { name, comment } of await listDecisionTables(access, removedDecisionPrefix)) {
-    await applyDecision(access, comment).catch(ignoreBusy)
-    await executeStatement(access.service, `drop table if exists ${qualifyName(ledgerDatabase(access.key), name)}`)
+    const removedTable = qualifyName(ledgerDatabase(access.key), name)
+    await applyDecision(access, comment)
+      .then(() => executeStatement(access.service, `drop table if exists ${removedTable}`))
+      .catch(ignoreBusy)
   }
 }
 

@@ -112,8 +112,8 @@ export async function retryWhileTableIsRead<T>(
       if (!mayRetryFirst && !mayWaitLonger)
         throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
-    const wereFirstTries = failedTries === lockTimeoutsMs.length
-    if (wereFirstTries)
+    const haveFirstTriesFailed = failedTries === lockTimeoutsMs.length
+    if (haveFirstTriesFailed)
       onWait?.(
         `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )

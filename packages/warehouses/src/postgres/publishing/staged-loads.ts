@@ -14,7 +14,7 @@ export interface StagedLoad
     PostgresStagedTable,
     'target' | 'planned' | 'written' | 'transformed' | 'profile' | 'columnFacts' | 'reading' | 'filledColumns'
   > {
-  /** See `PostgresStagedTable.blockingSnapshots`. */
+  /** See `PostgresStagedTable.blockingSnapshots`. Stored records of staged runs contain this name. */
   older: BlockingSnapshots[]
   oid: number
   /** The file node of the staging table. It changes whenever the rows are rewritten. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
+import type { StagedParents } from '../../load-target.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import { type PostgresPools, type WarehouseAccess, withClient } from '../postgres-connections.ts'
 import { qualifyName } from '../names.ts'
@@ -199,8 +200,8 @@ export function selectRowsAfterPublication(
     partition: qualifyName('sluice', currentShape.partition),
     columns: [...new Set([...currentNames, ...stagedNames])],
   }
-  const hasParentColumn = merge.parents !== undefined && currentNames.includes(merge.parents.column)
-  return `${selectRemainingRows(merged, hasParentColumn)} union all ${selectIncomingRows(merged, staging)}`
+  const parents = merge.parents && currentNames.includes(merge.parents.column) ? merge.parents : undefined
+  return `${selectRemainingRows(merged, parents)} union all ${selectIncomingRows(merged, staging)}`
 }
 
 /**
@@ -224,13 +225,13 @@ const haveSameKey = ({ merge }: MergedTable): string =>
   merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ') || 'false'
 
 /**
- * Selects the published rows that the increment does not replace. If they are child rows of parent records
- * (`hasParentColumn`), the increment replaces all child rows of the staged parents.
+ * Selects the published rows that the increment does not replace. If they are child rows, the increment replaces all
+ * child rows of the staged `parents`.
  */
-function selectRemainingRows(table: MergedTable, hasParentColumn: boolean): string {
-  const { merge, stagingTable, partition, columns } = table
+function selectRemainingRows(table: MergedTable, parents: StagedParents | undefined): string {
+  const { stagingTable, partition, columns } = table
   const oldValues = columns.map((column) => `old.${escapeIdentifier(column)}`).join(', ')
-  const hasOtherParent = merge.parents && hasParentColumn ? `not ${isChildOf(merge.parents, 'old')}` : 'true'
+  const hasOtherParent = parents ? `not ${isChildOf(parents, 'old')}` : 'true'
   return `select ${oldValues} from ${partition} as old
     where not exists (select from ${stagingTable} as incoming where ${haveSameKey(table)}) and ${hasOtherParent}`
 }

@@ -146,7 +146,7 @@ export class CopyText implements Submittable {
     let position = 0
     while (position < bytes.length) {
       if (this.#outcome) {
-        // The COPY has failed. The driver receives the bytes after the error message, complete messages or not.
+        // The COPY has ended, perhaps by an error. The driver receives the remaining bytes, also of partial messages.
         this.#driverListener(Buffer.from(bytes.subarray(position)))
         break
       }

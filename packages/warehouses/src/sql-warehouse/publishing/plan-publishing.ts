@@ -144,8 +144,8 @@ export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
 /**
- * Returns the problem for views that the new columns of their table make invalid. Returns temporary problems, and errors
- * that are not from the server, unchanged.
+ * Returns the problem for views that the new columns of their table make invalid. Returns temporary problems, and
+ * errors that are not from the server, unchanged.
  */
 export const viewRebuildProblem = (
   dialect: SqlDialect,

@@ -51,7 +51,10 @@ export function findDependentViews(views: readonly ManagedView[], places: readon
   return dependents
 }
 
-/** Drops views and their metadata, each before the views that it reads. `views` are in the order of `findDependentViews`. */
+/**
+ * Drops views and their metadata, each before the views that it reads. `views` are in the order of
+ * `findDependentViews`.
+ */
 export async function dropViews(
   dialect: SqlDialect,
   session: SqlSession,
@@ -63,7 +66,10 @@ export async function dropViews(
   }
 }
 
-/** Recreates views and their metadata, each after the views that it reads. `views` are in the order of `findDependentViews`. */
+/**
+ * Recreates views and their metadata, each after the views that it reads. `views` are in the order of
+ * `findDependentViews`.
+ */
 export async function recreateViews(
   dialect: SqlDialect,
   session: SqlSession,
