@@ -108,8 +108,8 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
 /**
- * Writes the alert and returns 1. Returns 0 if another process has written it, if it has no recipients, or if the limit
- * of emails is reached. The lock on the object's row prevents a second email.
+ * Writes the alert and returns 1. Returns 0 if another process has written it, if it has no recipients, or if no more
+ * emails may be sent now. The lock on the object's row prevents a second email.
  */
 async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
