@@ -115,6 +115,25 @@ describe('rebuildStaleBundles, which bundles the programs of a checkout', () => 
     expect(runProgram(checkout)).toContain('found')
   })
 
+  it('maps stack traces to lines of sources, except in libraries', async () => {
+    const checkout = createCheckout()
+    const library = join(checkout, 'node_modules/thrower')
+    mkdirSync(library, { recursive: true })
+    writeFileSync(join(library, 'index.js'), 'export function callBack(run) {\n  return run()\n}\n')
+    writeFileSync(
+      join(checkout, 'apps/pipeline/bin/print-word.ts'),
+      "import { callBack } from 'thrower'\n\ncallBack(function throwError() {\n  throw new Error('thrown')\n})\n",
+    )
+    await rebuildStaleBundles(checkout, join(checkout, 'built'))
+    const program = join(checkout, 'built/pipeline/print-word.js')
+    const { stderr } = spawnSync(process.execPath, ['--enable-source-maps', program], { encoding: 'utf8' })
+    const frames = stderr.split('\n').filter((line) => /throwError|callBack/.test(line) && line.includes('at '))
+    expect(frames).toEqual([
+      expect.stringContaining('bin/print-word.ts:4:9'),
+      expect.stringContaining('built/pipeline/print-word.js:'),
+    ])
+  })
+
   it('sets import.meta.dirname and import.meta.url to the folder and file of the source', async () => {
     const checkout = createCheckout()
     await rebuildStaleBundles(checkout, join(checkout, 'built'))

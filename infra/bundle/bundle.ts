@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { findAffectedApps } from '../local/affected-apps.ts'
 import { keepSourcePaths, externalizePackages, findThreadPath } from './esbuild-plugins.ts'
+import { omitLibraryMappings } from './omit-library-mappings.ts'
 import { skipPinoCallerLookup } from './skip-pino-caller-lookup.ts'
 
 const apps = ['identity', 'pipeline'] as const
@@ -62,5 +63,7 @@ async function bundleApp(root: string, app: string, outdir: string): Promise<str
     metafile: true,
     logLevel: 'silent',
   })
+  const sourceMaps = Object.keys(metafile.outputs).filter((file) => file.endsWith('.map'))
+  await Promise.all(sourceMaps.map((file) => omitLibraryMappings(join(root, file))))
   return Object.keys(metafile.inputs)
 }

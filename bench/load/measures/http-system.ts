@@ -11,6 +11,8 @@ import { readProcessorTime } from '../processor-time.ts'
 import { pageCount, recordShapes, rowCount, startPageServer } from './http-pages.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
+/** A worker compiles its hot code during the first runs, so fewer rounds would mostly measure that. */
+const minRounds = 9
 /** Milliseconds for which the idle worker is measured. Its processor time is subtracted. */
 const idleMs = 5_000
 
@@ -56,7 +58,7 @@ async function measureShape(
       return cost!
     },
   }
-  const figures = await runInterleaved([measured], rounds, peers)
+  const figures = await runInterleaved([measured], Math.max(rounds, minRounds), peers)
   const workerSeconds = median(workerMs) / 1_000
   const longest = (field: 'longestDelay' | 'longestBusy') =>
     Math.max(...records.map((record) => record[field])).toFixed(1)
