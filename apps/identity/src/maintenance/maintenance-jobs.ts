@@ -39,9 +39,9 @@ async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<numbe
   const users = rows.map(({ user_id }) => user_id)
   await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)
   await sql`
-    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, old_sessions.last_at)
+    update users set service_intro = false, last_signed_in_at = greatest(users.last_signed_in_at, old_sessions.last_at)
     from (select user_id, max(created_at) as last_at from sessions where id = any(${ids}) group by user_id) as old_sessions
-    where old_sessions.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < old_sessions.last_at)`.execute(
+    where old_sessions.user_id = users.id and (users.service_intro or users.last_signed_in_at is null or users.last_signed_in_at < old_sessions.last_at)`.execute(
     trx,
   )
   await sql`delete from sessions where id = any(${ids})`.execute(trx)

@@ -71,12 +71,12 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     try {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
-        select n.operation, coalesce(n."user", case when n.proven then a.uid end), coalesce(a.client, u.client), n.application, '',
+        select n.operation, coalesce(n."user", case when n.proven then applications.uid end), coalesce(applications.client, users.client), n.application, '',
           n.address, n.details
         from jsonb_to_recordset(${JSON.stringify([...entriesToWrite.values()].map(toAuditRow))}) as n(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
-        left join sso_client_configs a on a.sso_client_id = n.application
-        left join users u on u.uid = n."user"`.execute(db)
+        left join sso_client_configs applications on applications.sso_client_id = n.application
+        left join users on users.uid = n."user"`.execute(db)
     } catch (error) {
       logger.error(
         { err: error },

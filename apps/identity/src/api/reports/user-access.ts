@@ -7,7 +7,7 @@ import {
   type ReportColumn,
   type ReportPager,
 } from '@sluice/records'
-import { splitRoles } from '../../effective-roles.ts'
+import { splitEnabledAndDormantRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { userRecords, chooseUserRecords } from '../users/records.ts'
@@ -20,7 +20,7 @@ interface UserAccessColumns {
 type UserAccessRow = User & Partial<UserAccessColumns>
 
 /** Maintenance deletes ended sessions, so the user's column keeps the time of the last sign-in. */
-const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
+const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(sessions.created_at) from sessions where sessions.user_id = r.id))`
 
 const joinValues = (values: readonly string[]) => values.join(', ')
 const toClientSwitches = ({ client }: User) => ({
@@ -52,7 +52,7 @@ const reportColumns: ReportColumn<UserAccessRow>[] = [
     name: 'Roles switched off',
     column: 'dormantAuths',
     valueType: 'TEXT',
-    cell: (user) => joinValues(splitRoles(user.auths, toClientSwitches(user)).dormantRoles),
+    cell: (user) => joinValues(splitEnabledAndDormantRoles(user.auths, toClientSwitches(user)).dormantRoles),
   },
   {
     name: 'User groups',
@@ -118,7 +118,7 @@ export async function readUserAccessReport(
     input,
     toSearchRequest(query),
   )
-  const extras = await readExtras(
+  const extras = await readReportColumns(
     input.db,
     users.map(({ id }) => id),
   )
@@ -134,10 +134,10 @@ export async function readUserAccessReport(
   )
 }
 
-async function readExtras(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+async function readReportColumns(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
-      (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"
+      (select count(*) from api_tokens where api_tokens.user_id = r.id and api_tokens.expires_at > now()) as "apiTokens"
     from users r where r.uid = any(${uids})`.execute(db)
   return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
 }

@@ -123,7 +123,7 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
 }
 
 /**
- * Returns the user's enabled and dormant roles (see `splitRoles`), or those granted to the application or API token.
+ * Returns the user's enabled and dormant roles (see `splitEnabledAndDormantRoles`), or those granted to the application or API token.
  */
 const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]

@@ -169,7 +169,7 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
 }
 
 /** Updates a config of the given organisation; throws 404 for a config of another one. Returns it with credentials. */
-export async function updateOfClient(
+export async function updateProviderConfigOfClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,

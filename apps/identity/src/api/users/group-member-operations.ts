@@ -42,7 +42,7 @@ async function listMembers(
   const group = await userGroupRecords.read(input.db, input.caller, uid)
   const members = filterUsers({
     name: `members of ${group.uid}`,
-    condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
+    condition: sql`exists (select from user_group_members members where members.user_id = r.id and members.user_group_id = ${group.id})`,
     inTotalsTable: false,
   })
   return members.search(input.db, input, toSearchRequest(query), input.request.url)
@@ -152,8 +152,8 @@ export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: Grou
 /** Returns the groups of a user, ordered by code. */
 export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
   const { rows } = await sql<GroupName>`
-    select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
-    where m.user_id = ${id} order by g.code`.execute(trx)
+    select user_groups.uid as id, user_groups.code from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where members.user_id = ${id} order by user_groups.code`.execute(trx)
   return rows
 }
 

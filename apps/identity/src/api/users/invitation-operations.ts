@@ -157,8 +157,8 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
     assertGrantable(caller, original.roles)
     const { rows: userGroups } = await sql<{ id: string }>`
-      select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
-      where m.user_id = ${original.id} order by g.id`.execute(trx)
+      select user_groups.uid as id from user_group_members members join user_groups on user_groups.id = members.user_group_id
+      where members.user_id = ${original.id} order by user_groups.id`.execute(trx)
     assertUnchanged(body.lastUpdated, original.updated_at, listCopiedFields(body, original, userGroups))
     const bodyOfCopy = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
     const { user: copy, groups } = await insertUser(trx, bodyOfCopy, hash, input)

@@ -36,12 +36,12 @@ export type UserRow = RefinedRow<
  */
 const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
-  select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
+  select members.user_id from user_group_members members join user_groups on user_groups.id = members.user_group_id where ${groups} and ${condition}))`
 
 const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
-  'userGroups.id': { column: 'g.uid', type: 'uid', some: matchAny },
-  'userGroups.code': { column: 'g.code', type: 'string', some: matchAny },
-  'userGroups.name': { column: 'g.name', type: 'string', some: matchAny },
+  'userGroups.id': { column: 'user_groups.uid', type: 'uid', some: matchAny },
+  'userGroups.code': { column: 'user_groups.code', type: 'string', some: matchAny },
+  'userGroups.name': { column: 'user_groups.name', type: 'string', some: matchAny },
 })
 
 const clientPropertiesForManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
@@ -82,7 +82,7 @@ const matchAccess = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
 
 /** Selects whether a feature switch of the user's organisation is on. */
 const selectFeatureSwitch = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
-  sql<SqlBool>`(select c.${sql.ref(name)} from clients c where c.uid = r.client)`
+  sql<SqlBool>`(select clients.${sql.ref(name)} from clients where clients.uid = r.client)`
 
 const accessProperties: Properties = {
   hasManagerAccess: matchAccess(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], selectFeatureSwitch('manager_enabled')),
@@ -123,7 +123,7 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
   },
   /** Limits groups to the caller's organisation, because other organisations have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
-    hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
+    hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`user_groups.client = ${client}`)),
   /** The column `search_text` contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   totalsTable: {
@@ -185,9 +185,9 @@ async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   const [clients, groups, usernames] = await Promise.all([
     readClients(db, rows),
     sql<UserGroupRow & { user_id: number }>`
-      select m.user_id, g.*
-      from user_group_members m join user_groups g on g.id = m.user_group_id
-      where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
+      select members.user_id, user_groups.*
+      from user_group_members members join user_groups on user_groups.id = members.user_group_id
+      where members.user_id = any(${rows.map(({ id }) => id)}) order by user_groups.id`.execute(db),
     sql<{ uid: string; username: string }>`
       select uid, username from users where uid = any(${authorUids})
       union all

@@ -12,7 +12,7 @@ import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
+import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, isActiveSuperAdmin } from '../role-rules.ts'
 import { toGroupAudit, type GroupChange, replaceGroups } from './group-member-operations.ts'
 import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {
@@ -180,7 +180,7 @@ const toOwnEmailColumn = ({ email, own_email_since }: UserRow, body: UserBody): 
 
 /** Returns whether a super admin loses the role or the way to sign in with a password. */
 const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
-  canAdminister(before) && !canAdminister({ ...before, ...columns })
+  isActiveSuperAdmin(before) && !isActiveSuperAdmin({ ...before, ...columns })
 
 /**
  * Returns the JSON pointer of the field that removes the last super admin: single sign-on if the body keeps the role,

@@ -46,8 +46,8 @@ interface ConsentingUser {
 
 async function readUser({ db, interaction }: InteractionStep): Promise<ConsentingUser> {
   const { rows } = await sql<ConsentingUser>`
-    select u.name, u.username, u.client, c.name as organisation from users u join clients c on c.uid = u.client
-    where u.uid = ${interaction.session?.accountId}`.execute(db)
+    select users.name, users.username, users.client, clients.name as organisation from users join clients on clients.uid = users.client
+    where users.uid = ${interaction.session?.accountId}`.execute(db)
   if (!rows[0]) throw new Error('a consent page needs a signed-in user')
   return rows[0]
 }

@@ -18,14 +18,14 @@ const reuseGraceSeconds = 10
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /**
- * SQL condition: the model `m` (a token, code, grant or session of oidc-provider) is not expired, and belongs to no
+ * SQL condition: the model in `oidc_models` (a token, code, grant or session of oidc-provider) is not expired, and belongs to no
  * sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an
  * error of its own.
  */
-const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
-  m.session_id is null or (
-    ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
-    and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
+const isLiveModel = sql`(oidc_models.expires_at > now() or oidc_models.model = 'DeviceCode') and (
+  oidc_models.session_id is null or (
+    ${isOpenSession} and users.status = 'ACTIVE' and oidc_models.created_at >= users.token_valid_after
+    and not exists (select from clients where clients.uid in (sessions.client, users.client) and clients.disabled)))`
 
 /**
  * Returns the storage adapter of oidc-provider. The library creates one adapter for each kind of model, such as Grant.
@@ -47,9 +47,9 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${graceSeconds}), false) as used
-      from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
-      where m.model = ${model} and ${condition} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
+      ${prepared(`find-oidc-model-by-${by}`)} select oidc_models.payload, coalesce(oidc_models.consumed_at < now() - make_interval(secs => ${graceSeconds}), false) as used
+      from oidc_models left join sessions on sessions.id = oidc_models.session_id left join users on users.id = sessions.user_id
+      where oidc_models.model = ${model} and ${condition} and ${isLiveModel} order by oidc_models.created_at desc limit 1`.execute(db)
       const row = rows[0]
       if (row?.used) recordReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
@@ -65,12 +65,12 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
         const session = findSignInSession(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
-        select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
+        select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null}, sessions.id, a.id,
           now() + make_interval(secs => ${expiresIn})
         from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
-        left join sessions s on s.uid = of.session and s.ended_at is null
+        left join sessions on sessions.uid = of.session and sessions.ended_at is null
         left join sso_client_configs a on a.sso_client_id = of.application
-        where (of.session is null or s.id is not null) and (of.application is null or a.id is not null)
+        where (of.session is null or sessions.id is not null) and (of.application is null or a.id is not null)
         on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
           session_id = excluded.session_id, expires_at = excluded.expires_at,
           created_at = case when oidc_models.session_id is null then now() else oidc_models.created_at end
@@ -82,17 +82,17 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
           await userCodes.add(payload.userCode, id, expiresIn)
       },
 
-      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
+      find: (id) => (model === 'Client' ? application(id) : find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)),
 
       /**
        * Finds a session of oidc-provider by the uid of its sign-in session. The result lacks the session's own id,
        * which only the browser has.
        */
-      findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
+      findByUid: async (uid) => (isUid(uid) ? find('session', sql`sessions.uid = ${uid}`, '') : undefined),
 
       async findByUserCode(userCode) {
         const id = await userCodes.findDeviceCode(userCode)
-        const payload = id === undefined ? undefined : await find('id', sql`m.id_hash = ${hashSecret(id)}`, id)
+        const payload = id === undefined ? undefined : await find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)
         return payload && { ...payload, userCode }
       },
 

@@ -60,8 +60,8 @@ export async function findApplication(db: Kysely<DB>, id: string): Promise<Adapt
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
   const { rows } = await sql<RegisteredApplication>`
     ${prepared('find-application')}
-    select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
-    from sso_client_configs a join clients c on c.uid = a.client
-    where a.sso_client_id = ${id} and not c.disabled`.execute(db)
+    select applications.sso_client_id, applications.client_name, applications.secret_hash, applications.redirect_uris, applications.scopes, applications.grant_types, applications.client, clients.name as organisation
+    from sso_client_configs applications join clients on clients.uid = applications.client
+    where applications.sso_client_id = ${id} and not clients.disabled`.execute(db)
   return rows[0] && (toClientMetadata(rows[0]) as AdapterPayload)
 }

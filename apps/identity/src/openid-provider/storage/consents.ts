@@ -16,9 +16,9 @@ export async function findConsentedScopes(
   { user, application }: ConsentParties,
 ): Promise<string[] | undefined> {
   const { rows } = await sql<{ scopes: string[] }>`
-    select k.scopes from application_consents k
-    join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
-    where u.uid = ${user} and a.sso_client_id = ${application}`.execute(db)
+    select consents.scopes from application_consents consents
+    join users on users.id = consents.user_id join sso_client_configs applications on applications.id = consents.sso_client_config_id
+    where users.uid = ${user} and applications.sso_client_id = ${application}`.execute(db)
   return rows[0]?.scopes
 }
 
@@ -29,11 +29,11 @@ export async function addConsent(
   scopes: readonly string[],
 ): Promise<void> {
   await sql`
-    insert into application_consents as k (user_id, sso_client_config_id, scopes)
-    select u.id, a.id, ${[...scopes]} from users u, sso_client_configs a
-    where u.uid = ${user} and a.sso_client_id = ${application}
+    insert into application_consents as consents (user_id, sso_client_config_id, scopes)
+    select users.id, applications.id, ${[...scopes]} from users, sso_client_configs applications
+    where users.uid = ${user} and applications.sso_client_id = ${application}
     on conflict (user_id, sso_client_config_id) do update
-    set scopes = array(select distinct unnest(k.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(trx)
+    set scopes = array(select distinct unnest(consents.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(trx)
 }
 
 /**
@@ -70,9 +70,9 @@ export async function withdrawConsent(
   application: string,
 ): Promise<string[] | undefined> {
   const { rows } = await sql<{ scopes: string[]; user_id: number; config: number }>`
-    delete from application_consents k using users u, sso_client_configs a
-    where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}
-    returning k.scopes, k.user_id, k.sso_client_config_id as config`.execute(trx)
+    delete from application_consents consents using users, sso_client_configs applications
+    where users.id = consents.user_id and applications.id = consents.sso_client_config_id and users.uid = ${user} and applications.uid = ${application}
+    returning consents.scopes, consents.user_id, consents.sso_client_config_id as config`.execute(trx)
   const [consent] = rows
   if (consent)
     await sql`

@@ -5,7 +5,7 @@ import { errors, Provider } from 'oidc-provider'
 import { keyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { toNetworkPrefix } from '../../sign-in/throttle/network-prefix.ts'
-import { countFailureSql, type ThrottleLimit, uncountAttempt } from '../../sign-in/throttle/throttle.ts'
+import { countFailureSql, type ThrottleLimit, subtractFailure } from '../../sign-in/throttle/throttle.ts'
 
 /** The limit is per network, because the person who enters a code is not signed in yet. */
 const userCodeLimit: ThrottleLimit = {
@@ -47,7 +47,7 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
         db,
       )
       if (!rows[0]) return undefined
-      await uncountAttempt(db, attempt)
+      await subtractFailure(db, attempt)
       return keyRingOfUserCode(userCode).open(rows[0].sealed, 'device code')
     },
   }

@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts'
 import { createCsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
 import { parsePublicAddress } from '../../public-address.ts'
-import { endSessionOfToken, isRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { endSessionOfToken, refreshTokenExists } from '../../sign-in/sessions/refresh-tokens.ts'
 import { auditPageWrites } from '../audited-page-writes.ts'
 import { readFormField, formDeadline, readForm } from '../read-form.ts'
 import { readPageTexts } from '../language.ts'
@@ -58,7 +58,7 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = readFormField(request, 'refreshToken')
     // Audit requests with an existing token only; otherwise an attacker could fill the audit log with invented tokens.
-    if (await isRefreshToken(db, refreshToken))
+    if (await refreshTokenExists(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
           const endedSession = await endSessionOfToken(trx, refreshToken)

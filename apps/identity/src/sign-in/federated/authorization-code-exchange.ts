@@ -9,7 +9,7 @@ import {
 import { createClientConfig, type Federation } from './provider-metadata.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
-import { deriveProofs } from './pending-sign-in.ts'
+import { deriveNonceAndVerifier } from './pending-sign-in.ts'
 
 /** The identity of a person at their SSO provider. */
 export interface FederatedPerson {
@@ -29,7 +29,7 @@ export async function createAuthorizationUrl(
   federation: Federation,
   { state, secret }: { state: string; secret: string },
 ): Promise<URL> {
-  const { nonce, codeVerifier } = deriveProofs(secret)
+  const { nonce, codeVerifier } = deriveNonceAndVerifier(secret)
   const metadata = await federation.metadata(provider.issuer)
   const supportedScopes = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
   // Always request `openid`, which OpenID Connect requires.
@@ -54,7 +54,7 @@ export async function exchangeCallback(
   federation: Federation,
   { search, state, secret }: { search: string; state: string; secret: string },
 ): Promise<FederatedPerson> {
-  const { nonce, codeVerifier } = deriveProofs(secret)
+  const { nonce, codeVerifier } = deriveNonceAndVerifier(secret)
   try {
     const metadata = await federation.metadata(provider.issuer)
     const config = createClientConfig({ metadata, ...provider }, federation.outgoing)

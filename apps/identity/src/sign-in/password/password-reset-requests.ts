@@ -84,7 +84,7 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
       ) returning typed, request_id, address`.execute(trx)
     const request = rows[0]
     if (!request) return false
-    for (const account of await lockAccounts(trx, request.typed)) await answerForAccount(trx, config, request, account)
+    for (const account of await lockMatchingAccounts(trx, request.typed)) await answerForAccount(trx, config, request, account)
     return true
   })
 }
@@ -94,21 +94,21 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
  * then users who may get a link. Takes users of all organisations in turn. Otherwise many users of one organisation
  * with the same address could use up the limit for the other organisations.
  */
-async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
-  const hasUsername = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
+async function lockMatchingAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
+  const hasUsername = sql<boolean>`users.username_skeleton = ${toSkeleton(typed)}`
   const { rows } = await sql<PasswordResetAccount>`
     with matches as (
-      select u.id, ${hasUsername} as has_username, row_number() over (
-        partition by u.client order by ${hasUsername} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as rank_in_client
-      from users u where ${hasUsername} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+      select users.id, ${hasUsername} as has_username, row_number() over (
+        partition by users.client order by ${hasUsername} desc, (users.status = 'ACTIVE' and not users.sso_auth) desc, users.id) as rank_in_client
+      from users where ${hasUsername} or (${typed.includes('@')} and lower(users.email) = lower(${typed.trim()}))
     )
-    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
-      coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
-    from users u join clients c on c.uid = u.client
-    where u.id in (
+    select users.id, users.uid, users.client, users.email, users.status, users.sso_auth, clients.disabled,
+      coalesce(users.own_email_since > now() - interval '1 day', false) as address_is_new
+    from users join clients on clients.uid = users.client
+    where users.id in (
       select id from matches where rank_in_client <= ${maxUsersPerClient}
       order by has_username desc, rank_in_client, id limit ${maxUsersPerRequest})
-    order by u.id for no key update of u`.execute(trx)
+    order by users.id for no key update of users`.execute(trx)
   return rows
 }
 

@@ -6,16 +6,16 @@ import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
-import { listCodeMethods, countRecoveryCodes, useCode } from '../second-factor/second-factor.ts'
-import { issueTicket, findTicketOwner, useTicket } from '../second-factor/tickets.ts'
+import { listCodeMethods, countRecoveryCodes, consumeCode } from '../second-factor/second-factor.ts'
+import { issueTicket, findTicketOwner, consumeTicket } from '../second-factor/tickets.ts'
 import { startSession, type SessionLifetimes } from '../sessions/sessions.ts'
 import {
-  admitCode,
-  assertAdmitted,
-  auditThrottled,
+  countCodeAttempt,
+  assertAttemptAllowed,
+  auditIfThrottled,
   countAttemptSql,
-  forgiveAttempt,
-  undoAttempt,
+  clearFailuresAfterSuccess,
+  withdrawAttempt,
   type AttemptCount,
   type ThrottleKeys,
 } from '../throttle/throttle.ts'
@@ -71,7 +71,7 @@ export async function signIn(
   const refusal = findRefusal(account, isCorrect, expectedClient)
   const acceptedAccount = refusal === undefined ? account : undefined
   // Runs outside the transaction, so that other attempts of this network do not wait for its commit.
-  if (acceptedAccount) await forgiveAttempt(db, attempt)
+  if (acceptedAccount) await clearFailuresAfterSuccess(db, attempt)
 
   const result = await write(async (trx) => {
     const user = acceptedAccount && (await lockUser(trx, acceptedAccount.id, acceptedAccount.password_hash))
@@ -97,12 +97,12 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   const owner = await findTicketOwner(db, ticket)
   // Unknown tickets are neither counted nor audited, because an attacker can send any number of invented tickets.
   if (!owner) throw codeProblem()
-  const attempt = await auditThrottled(() => admitCode(db, owner.uid, request.address), owner, context)
+  const attempt = await auditIfThrottled(() => countCodeAttempt(db, owner.uid, request.address), owner, context)
 
   const result = await write(async (trx) => {
     const result = await checkCode(trx, owner.id, { ticket, code }, context)
     const isRefused = 'refusal' in result
-    if (!isRefused) await forgiveAttempt(trx, attempt)
+    if (!isRefused) await clearFailuresAfterSuccess(trx, attempt)
     const details = isRefused ? { outcome: result.refusal } : toAuditOutcome(result)
     request.audit(owner.uid, details, { user: owner.uid, client: owner.client })
     return isRefused ? undefined : result
@@ -132,12 +132,12 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
     ${prepared('admit-sign-in')}
     with ${countAttemptSql(skeleton, context.request.address)}
     select attempt.*, found.* from attempt left join (
-      select u.id, u.uid, u.client, u.status, u.sso_auth, u.password_hash, c.disabled as client_disabled
-      from users u join clients c on c.uid = u.client where u.username_skeleton = ${skeleton}
+      select users.id, users.uid, users.client, users.status, users.sso_auth, users.password_hash, clients.disabled as client_disabled
+      from users join clients on clients.uid = users.client where users.username_skeleton = ${skeleton}
     ) as found on true`.execute(context.db)
   const row = rows[0]!
   const account: PasswordAccount | undefined = row.id === null ? undefined : row
-  const attempt = await auditThrottled(() => assertAdmitted(row), account, context)
+  const attempt = await auditIfThrottled(() => assertAttemptAllowed(row), account, context)
   return { attempt, account }
 }
 
@@ -154,7 +154,7 @@ async function verifyPasswordOrUndoAttempt(
   try {
     return await verifyPassword(password, account?.password_hash)
   } catch (error) {
-    await undoAttempt(db, attempt)
+    await withdrawAttempt(db, attempt)
     throw error
   }
 }
@@ -199,12 +199,12 @@ async function lockUser(
   passwordHash?: string | null,
 ): Promise<LockedUser | undefined> {
   const isUnchanged =
-    passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
+    passwordHash === undefined ? sql`users.password_hash is not null` : sql`users.password_hash = ${passwordHash}`
   const { rows } = await sql<LockedUser>`
     ${prepared(passwordHash === undefined ? 'lock-signing-in' : 'lock-signing-in-with-password')}
-    select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
-    where u.id = ${id} and ${isUnchanged} and u.status = 'ACTIVE' and not c.disabled
-    for share of u`.execute(trx)
+    select users.id, users.uid, users.client, users.roles, users.two_factor_auth from users join clients on clients.uid = users.client
+    where users.id = ${id} and ${isUnchanged} and users.status = 'ACTIVE' and not clients.disabled
+    for share of users`.execute(trx)
   return rows[0]
 }
 
@@ -234,11 +234,11 @@ async function checkCode(
   const user = await lockUser(trx, id)
   if (!user?.two_factor_auth) return { refusal: changedDuringSignIn }
   if (!isExpectedClient(user, context.expectedClient)) return { refusal: otherOrganisation }
-  const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
+  const method = await consumeCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return { refusal: 'wrong code' }
   if (method === 'RECOVERY_CODE')
     await mailRecoveryCodeUsed(trx, context.config, { id, left: await countRecoveryCodes(trx, id) })
-  if (!(await useTicket(trx, ticket))) return { refusal: 'ticket used' }
+  if (!(await consumeTicket(trx, ticket))) return { refusal: 'ticket used' }
   return openUserSession(trx, user, amrOf[method], context)
 }
 
