@@ -41,7 +41,8 @@ export async function assertSuperAdminRemainsAfter<T>(
   const changed = await change()
   const { rows } = await sql`
     select from users join clients on clients.uid = users.client
-    where 'ROLE_SUPER_ADMIN' = any (users.roles) and users.status = 'ACTIVE' and users.password_hash is not null and not clients.disabled
+    where 'ROLE_SUPER_ADMIN' = any (users.roles) and users.status = 'ACTIVE' and users.password_hash is not null
+      and not clients.disabled
     limit 1`.execute(trx)
   if (rows.length === 0)
     throw problems.refused(
@@ -54,15 +55,16 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Throws if users remove their own manager role and no other manager remains. Queries the database after the change.
- * Two concurrent changes are not detected; a super admin can repair that.
+ * Throws 422 if a change removes the manager role of the organisation's last manager. Call it after the change. Two
+ * concurrent changes are not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
-  if (!before.roles.includes(manageUsersRole) || hasRole(after.roles, manageUsersRole)) return
-  const { rows } = await sql`
+  const losesManagerRole = before.roles.includes(manageUsersRole) && !hasRole(after.roles, manageUsersRole)
+  if (!losesManagerRole) return
+  const { rows: otherManagers } = await sql`
     select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
       and roles && ${[manageUsersRole, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
-  if (rows.length === 0)
+  if (otherManagers.length === 0)
     throw problems.refused(
       '/auths',
       `You are the last manager of users in your organisation. Give another user ${manageUsersRole} first.`,

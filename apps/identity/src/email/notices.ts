@@ -18,7 +18,8 @@ interface MailRecipientRow {
 
 async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipientRow> {
   const { rows } = await sql<MailRecipientRow>`
-    select users.id, users.client, clients.name as "clientName", users.name, users.username, users.email, users.sso_auth as "ssoAuth"
+    select users.id, users.client, users.name, users.username, users.email, users.sso_auth as "ssoAuth",
+      clients.name as "clientName"
     from users join clients on clients.uid = users.client where users.id = ${user}`.execute(trx)
   return rows[0]!
 }

@@ -20,7 +20,8 @@ interface UserAccessColumns {
 type UserAccessRow = User & Partial<UserAccessColumns>
 
 /** Maintenance deletes ended sessions, so the user's column keeps the time of the last sign-in. */
-const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(sessions.created_at) from sessions where sessions.user_id = r.id))`
+const lastSignIn = sql`greatest(
+  r.last_signed_in_at, (select max(sessions.created_at) from sessions where sessions.user_id = r.id))`
 
 const joinValues = (values: readonly string[]) => values.join(', ')
 const toClientSwitches = ({ client }: User) => ({
@@ -113,17 +114,12 @@ export async function readUserAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
-  const { body: users, headers } = await chooseReportRecords(analyticsPlatform).search(
-    input.db,
-    input,
-    toSearchRequest(query),
-  )
-  const extras = await readReportColumns(
-    input.db,
-    users.map(({ id }) => id),
-  )
+  const reportRecords = chooseReportRecords(analyticsPlatform)
+  const { body: users, headers } = await reportRecords.search(input.db, input, toSearchRequest(query))
+  const userIds = users.map(({ id }) => id)
+  const accessByUser = await readLastSignInsAndTokens(input.db, userIds)
   return buildTabularResult<UserAccessRow>(
-    users.map((user) => ({ ...user, ...extras.get(user.id) })),
+    users.map((user) => ({ ...user, ...accessByUser.get(user.id) })),
     {
       table: 'user-access',
       title: 'User access',
@@ -134,12 +130,13 @@ export async function readUserAccessReport(
   )
 }
 
-async function readReportColumns(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+/** Returns the report's columns that the user list lacks, by the uid of the user. */
+async function readLastSignInsAndTokens(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
       (select count(*) from api_tokens where api_tokens.user_id = r.id and api_tokens.expires_at > now()) as "apiTokens"
     from users r where r.uid = any(${uids})`.execute(db)
-  return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
+  return new Map(rows.map(({ uid, ...columns }) => [uid, columns]))
 }
 
 function parsePagerHeaders(headers: Record<string, string>): ReportPager {

@@ -36,7 +36,8 @@ export type UserRow = RefinedRow<
  */
 const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
-  select members.user_id from user_group_members members join user_groups on user_groups.id = members.user_group_id where ${groups} and ${condition}))`
+    select members.user_id from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where ${groups} and ${condition}))`
 
 const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
   'userGroups.id': { column: 'user_groups.uid', type: 'uid', some: matchAny },
@@ -53,22 +54,26 @@ const clientPropertiesForManagers = Object.entries(clientProperties).map(([name,
  * Returns the search property for the username or application that created or last updated a user. A filter finds the
  * matching authors first and then the users with these authors, because a few administrators create most users.
  */
-const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] => ({
-  column: sql`select coalesce(
-    (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
-    (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
-  type: 'string',
-  location: {
-    column: 'a.username',
-    within: 'a.search_text',
-    where: (condition) => sql`${sql.ref(`r.${author}`)} in (
-      select a.uid from users a where ${condition}
-      union all
-      select a.uid from (
-        select uid, sso_client_id as username, lower(sso_client_id) as search_text from sso_client_configs
-      ) a where ${condition})`,
-  },
-})
+function matchAuthor(author: 'created_by' | 'updated_by'): Properties[string] {
+  const authorUid = sql.ref(`r.${author}`)
+  return {
+    column: sql`select coalesce(
+      (select authors.username from users authors where authors.uid = ${authorUid}),
+      (select authors.sso_client_id from sso_client_configs authors where authors.uid = ${authorUid}))`,
+    type: 'string',
+    // How a filter finds the users: `condition` compares these two columns of `authors`.
+    location: {
+      column: 'authors.username',
+      within: 'authors.search_text',
+      where: (condition) => sql`${authorUid} in (
+        select authors.uid from users authors where ${condition}
+        union all
+        select authors.uid from (
+          select uid, sso_client_id as username, lower(sso_client_id) as search_text from sso_client_configs
+        ) authors where ${condition})`,
+    },
+  }
+}
 
 /**
  * Matches users with access as `computeUserAccess` defines it: the user has a matching role, and the organisation's
@@ -151,6 +156,7 @@ const filterAnalyticsUsers = (enabled: boolean) =>
     name: `analyticsPlatform ${enabled}`,
     query: { analyticsPlatform: String(enabled) },
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
+    // The table of precomputed totals also has this column, so it can count these users.
     inTotalsTable: true,
   })
 const usersWithAnalytics = filterAnalyticsUsers(true)

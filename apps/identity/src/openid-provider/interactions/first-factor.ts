@@ -30,7 +30,7 @@ export async function sendPasswordPage(
     application: application.name,
     action: `${base}/login`,
     csrf: csrf.issue(request, response),
-    ...(await findProviders(step)),
+    ...(await findSsoOptions(step)),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...pageFacts,
   })
@@ -41,9 +41,10 @@ export async function sendPasswordPage(
 
 /**
  * Returns links to the SSO providers of the application's organisation. A built-in application belongs to no
- * organisation, so its page has a form for an organisation's code, which the browser submits to the same page.
+ * organisation. So its page has a form in which the user enters the code of an organisation. The form submits to the
+ * same page, which then also has the links of that organisation.
  */
-async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
+async function findSsoOptions(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
   const { application, base, request, language } = step
   if (application.tenant !== undefined)
     return { providers: await listProviderLinks(step, sql`clients.uid = ${application.tenant}`) }
@@ -51,8 +52,9 @@ async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, '
   const code = typeof organisation === 'string' ? organisation.trim().slice(0, 255) : ''
   if (code === '') return { organisationForm: { action: base } }
   const providers = await listProviderLinks(step, sql`lower(clients.code) = lower(${code}) and not clients.disabled`)
+  if (providers.length > 0) return { providers, organisationForm: { action: base, code } }
   const error = readPageTexts(language).signIn.organisationUnknown
-  return { providers, organisationForm: { action: base, code, ...(providers.length === 0 && { error }) } }
+  return { providers, organisationForm: { action: base, code, error } }
 }
 
 /**
@@ -89,15 +91,16 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
 const isNonBlank = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
 /**
- * Returns links to the SSO providers of the organisations `c` that meet a condition. Their callback returns to this
- * interaction.
+ * Returns links to the SSO providers of the organisations that meet a condition on `clients`. The provider sends the
+ * browser back to this interaction.
  */
 async function listProviderLinks(
   { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
   condition: RawBuilder<unknown>,
 ): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
-    select clients.code, provider_configs.client_domain as domain from sso_provider_configs provider_configs join clients on clients.uid = provider_configs.client
+    select clients.code, provider_configs.client_domain as domain
+    from sso_provider_configs provider_configs join clients on clients.uid = provider_configs.client
     where ${condition} and provider_configs.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
@@ -116,8 +119,8 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
   const { ticket } = request.query
   const auditFacts = readAuditFacts(step)
   const login = typeof ticket === 'string' ? await consumeHandoverTicket(db, ticket, interaction.uid, auditFacts) : undefined
-  const isAdmitted = application.tenant === undefined || login?.user.client === application.tenant
-  if (login && isAdmitted) return finishLogin(step, login)
+  const admitsAllUsers = application.tenant === undefined
+  if (login && (admitsAllUsers || login.user.client === application.tenant)) return finishLogin(step, login)
   if (login)
     await transaction(db, (trx) =>
       endUnusedSession(trx, login, 'the application is of another organisation', auditFacts),

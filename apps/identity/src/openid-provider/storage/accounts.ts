@@ -34,18 +34,19 @@ export const claimsByScope = {
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
-    const { client } = ctx.oidc
-    const tenant = (client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
     const { rows } = await sql<AccountRow>`
-      ${prepared('find-account')} select users.id, users.uid, users.name, users.username, users.email, users.updated_at, users.client,
+      ${prepared('find-account')}
+      select users.id, users.uid, users.name, users.username, users.email, users.updated_at, users.client,
         clients.code as client_code, clients.name as client_name
       from users join clients on clients.uid = users.client
       where users.uid = ${sub} and users.status = 'ACTIVE' and not clients.disabled`.execute(db)
     const user = rows[0]
     if (!user) return undefined
-    const belongsToOrganisation = tenant !== undefined && !isBuiltIn(client?.clientId)
-    if (belongsToOrganisation && user.client !== tenant) return undefined
+    const { client: application } = ctx.oidc
+    const organisation = (application as unknown as ExtraMetadata | undefined)?.tenant
+    const admitsAllUsers = organisation === undefined || isBuiltIn(application?.clientId)
+    if (!admitsAllUsers && user.client !== organisation) return undefined
     return {
       accountId: user.uid,
       client: user.client,

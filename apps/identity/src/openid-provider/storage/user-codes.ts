@@ -40,7 +40,7 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
      * lookup, so that concurrent guesses cannot exceed the limit. Throws 429 after too many wrong codes from a network.
      */
     async findDeviceCode(userCode: string): Promise<string | undefined> {
-      const attempt = await countAttempt(db)
+      const attempt = await countUserCodeAttempt(db)
       const { rows } = await sql<{ sealed: string }>`
         select payload->>'deviceCode' as sealed from oidc_models
         where model = 'UserCode' and id_hash = ${deriveDigest('user code', userCode)} and expires_at > now()`.execute(
@@ -69,7 +69,7 @@ const keyRingOfInteraction = (interaction: string) =>
 const keyRingFromBytes = (key: Buffer) => keyRing(`derived:${key.toString('base64')}`)
 
 /** Counts an attempt to enter a user code. Returns its throttle key. Throws 429 if the network must wait. */
-async function countAttempt(db: Kysely<DB>): Promise<string> {
+async function countUserCodeAttempt(db: Kysely<DB>): Promise<string> {
   const key = `user-code:${toNetworkPrefix((Provider.ctx?.req as Request | undefined)?.ip ?? '')}`
   const { rows } = await sql<{
     seconds: number

@@ -75,8 +75,9 @@ export async function exchangeCallback(
     }
   } catch (error) {
     const problem = toProviderProblem(error)
+    const providerDeclined = problem?.fault === 'SSO_DENIED'
     // The provider's endpoints may have changed since the metadata was cached, so the next attempt reads it again.
-    if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
+    if (!providerDeclined) federation.forget(provider.issuer)
     throw problem ?? error
   }
 }
@@ -106,14 +107,14 @@ async function readMappingClaim(
 ): Promise<string> {
   const { userinfo_endpoint } = config.serverMetadata()
   const needsUserInfo = !Object.hasOwn(claims, claim) && userinfo_endpoint !== undefined
-  const source = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
-  const value = Object.hasOwn(source, claim) ? source[claim] : undefined
+  const allClaims = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
+  const value = Object.hasOwn(allClaims, claim) ? allClaims[claim] : undefined
   if (typeof value !== 'string' || !storableText.test(value))
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
       `The claim ${claim} must be a text of 1 to 255 characters. Correct it at the provider, or choose another mapping claim.`,
     )
-  if (claim === 'email' && source.email_verified !== true)
+  if (claim === 'email' && allClaims.email_verified !== true)
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
       'The provider has not verified the e-mail address of this user. Verify it there.',

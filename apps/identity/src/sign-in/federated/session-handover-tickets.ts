@@ -51,8 +51,10 @@ export function consumeHandoverTicket(
         delete from sso_tickets where ticket_hash = ${hashSecret(ticket)}
         returning session_id, interaction, expires_at
       )
-      select users.uid as user, users.id as user_id, users.client, sessions.uid as session, sessions.id as session_id, sessions.expires_at, sessions.amr,
-        used_ticket.interaction = ${interaction} and used_ticket.expires_at > now() and users.status = 'ACTIVE' as is_valid
+      select users.uid as user, users.id as user_id, users.client,
+        sessions.uid as session, sessions.id as session_id, sessions.expires_at, sessions.amr,
+        used_ticket.interaction = ${interaction} and used_ticket.expires_at > now() and users.status = 'ACTIVE'
+          as is_valid
       from used_ticket
       join sessions on sessions.id = used_ticket.session_id
       join users on users.id = sessions.user_id
