@@ -55,7 +55,9 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs = msPer
 /** Runs the jobs that need no encryption keys once. A failed job does not stop the others; then throws their errors. */
 export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   const failures: unknown[] = []
-  await runUnlessAnotherProcessDoes(db, () => runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }))
+  await runUnlessAnotherProcessDoes(db, () =>
+    runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }),
+  )
   if (failures.length > 0) throw new AggregateError(failures, 'Maintenance jobs failed.')
 }
 

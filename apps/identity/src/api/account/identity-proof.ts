@@ -149,6 +149,9 @@ async function proveByRecentSignIn({ db, caller }: IdentityRequestContext): Prom
     select from sessions
     where uid = ${caller.session} and created_at > now() - make_interval(mins => ${recentSignInMinutes})`.execute(db)
   if (rows.length === 0)
-    throw problems.refused('/', `You signed in more than ${recentSignInMinutes} minutes ago. Sign in again, then retry.`)
+    throw problems.refused(
+      '/',
+      `You signed in more than ${recentSignInMinutes} minutes ago. Sign in again, then retry.`,
+    )
   return (trx) => lockOwnUser(trx, caller)
 }

@@ -2,7 +2,11 @@ import type { RefreshBody, TokenPair } from '@sluice/contracts'
 import { signAccessToken } from '../../sign-in/tokens/access-token.ts'
 import type { IdentityRequestContext, IdentityContext } from '../operation-context.ts'
 import { problems } from '@sluice/http-server'
-import { exchangeRefreshToken, refreshTokenExists, handleRefusedRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import {
+  exchangeRefreshToken,
+  refreshTokenExists,
+  handleRefusedRefreshToken,
+} from '../../sign-in/sessions/refresh-tokens.ts'
 
 interface IssuedSession {
   user: string

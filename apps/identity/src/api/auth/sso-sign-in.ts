@@ -179,9 +179,7 @@ async function signInAtProvider(
       ...activation,
     }
     request.audit(user?.uid ?? null, details, { user: user?.uid, client: provider.client })
-    return (
-      opened && { ...opened, user: admittedUser.uid, client: admittedUser.client, signedInUser: admittedUser }
-    )
+    return opened && { ...opened, user: admittedUser.uid, client: admittedUser.client, signedInUser: admittedUser }
   })
   // An error inside `write` would roll back the audit row, so this function throws afterwards.
   if (!signedIn) throw notAdmittedProblem()

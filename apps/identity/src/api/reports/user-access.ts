@@ -131,7 +131,10 @@ export async function readUserAccessReport(
 }
 
 /** Returns the report's columns that the user list lacks, by the uid of the user. */
-async function readLastSignInsAndTokens(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+async function readLastSignInsAndTokens(
+  db: Kysely<DB>,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
       (select count(*) from api_tokens where api_tokens.user_id = r.id and api_tokens.expires_at > now()) as "apiTokens"

@@ -12,7 +12,12 @@ import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, isActiveSuperAdmin } from '../role-rules.ts'
+import {
+  assertGrantable,
+  assertManagerRemains,
+  assertSuperAdminRemainsAfter,
+  isActiveSuperAdmin,
+} from '../role-rules.ts'
 import { toGroupAudit, type GroupChange, replaceGroups } from './group-member-operations.ts'
 import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {

@@ -88,7 +88,8 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   }
 }
 
-const isNonBlank = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
+const isNonBlank = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= 1000
 
 /**
  * Returns links to the SSO providers of the organisations that meet a condition on `clients`. The provider sends the
@@ -118,7 +119,8 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
   const auditFacts = readAuditFacts(step)
-  const login = typeof ticket === 'string' ? await consumeHandoverTicket(db, ticket, interaction.uid, auditFacts) : undefined
+  const login =
+    typeof ticket === 'string' ? await consumeHandoverTicket(db, ticket, interaction.uid, auditFacts) : undefined
   const admitsAllUsers = application.tenant === undefined
   if (login && (admitsAllUsers || login.user.client === application.tenant)) return finishLogin(step, login)
   if (login)

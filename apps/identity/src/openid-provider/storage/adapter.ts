@@ -53,7 +53,9 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       from oidc_models
       left join sessions on sessions.id = oidc_models.session_id
       left join users on users.id = sessions.user_id
-      where oidc_models.model = ${model} and ${condition} and ${isLiveModel} order by oidc_models.created_at desc limit 1`.execute(db)
+      where oidc_models.model = ${model} and ${condition} and ${isLiveModel} order by oidc_models.created_at desc limit 1`.execute(
+        db,
+      )
       const row = rows[0]
       if (row?.used) recordReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
@@ -89,7 +91,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
           await userCodes.add(payload.userCode, id, expiresIn)
       },
 
-      find: (id) => (model === 'Client' ? application(id) : find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)),
+      find: (id) =>
+        model === 'Client' ? application(id) : find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id),
 
       /**
        * Finds a session of oidc-provider by the uid of its sign-in session. The result lacks the session's own id,
@@ -99,7 +102,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 
       async findByUserCode(userCode) {
         const id = await userCodes.findDeviceCode(userCode)
-        const payload = id === undefined ? undefined : await find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)
+        const payload =
+          id === undefined ? undefined : await find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)
         return payload && { ...payload, userCode }
       },
 

@@ -21,17 +21,18 @@ const userCodeLimit: ThrottleLimit = {
  * Both need `secret`.
  */
 export function createUserCodes(db: Kysely<DB>, secret: string) {
-  const deriveDigest = (purpose: string, userCode: string) =>
+  const hmacOfUserCode = (purpose: string, userCode: string) =>
     createHmac('sha256', secret).update(`${purpose} ${userCode}`).digest()
-  const keyRingOfUserCode = (userCode: string) =>
-    keyRingFromBytes(deriveDigest('encryption with a user code', userCode))
+  /** Returns the key ring that encrypts the device code of a user code. */
+  const createKeyRing = (userCode: string) =>
+    keyRingFromBytes(hmacOfUserCode('encryption with a user code', userCode))
 
   return {
     async add(userCode: string, deviceCode: string, expiresIn: number): Promise<void> {
-      const payload = JSON.stringify({ deviceCode: keyRingOfUserCode(userCode).seal(deviceCode, 'device code') })
+      const payload = JSON.stringify({ deviceCode: createKeyRing(userCode).seal(deviceCode, 'device code') })
       await sql`
         insert into oidc_models (model, id_hash, payload, expires_at)
-        values ('UserCode', ${deriveDigest('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
+        values ('UserCode', ${hmacOfUserCode('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
         on conflict (model, id_hash) do nothing`.execute(db)
     },
 
@@ -43,12 +44,12 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
       const attempt = await countUserCodeAttempt(db)
       const { rows } = await sql<{ sealed: string }>`
         select payload->>'deviceCode' as sealed from oidc_models
-        where model = 'UserCode' and id_hash = ${deriveDigest('user code', userCode)} and expires_at > now()`.execute(
+        where model = 'UserCode' and id_hash = ${hmacOfUserCode('user code', userCode)} and expires_at > now()`.execute(
         db,
       )
       if (!rows[0]) return undefined
       await subtractFailure(db, attempt)
-      return keyRingOfUserCode(userCode).open(rows[0].sealed, 'device code')
+      return createKeyRing(userCode).open(rows[0].sealed, 'device code')
     },
   }
 }

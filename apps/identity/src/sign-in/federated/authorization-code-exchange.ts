@@ -23,7 +23,10 @@ export interface FederatedPerson {
 
 const wantedScopes = ['openid', 'email', 'profile']
 
-/** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
+/**
+ * Returns the authorization URL of the provider. The nonce and the PKCE verifier derive from `secret`, which only the
+ * browser has. Throws `ProviderProblem`.
+ */
 export async function createAuthorizationUrl(
   provider: ProviderConfig,
   federation: Federation,
@@ -46,8 +49,8 @@ export async function createAuthorizationUrl(
 }
 
 /**
- * Exchanges the authorization code of a callback for the person's identity. `search` is the query of the callback URL.
- * Throws `ProviderProblem`.
+ * Exchanges the authorization code of a callback for the person's identity. `search` is the query of the callback URL,
+ * and `secret` the browser's secret from the start of the sign-in. Throws `ProviderProblem`.
  */
 export async function exchangeCallback(
   provider: ProviderConfig,

@@ -80,8 +80,7 @@ function* listWarnings(
     metadata.code_challenge_methods_supported !== undefined && !excludes('code_challenge_methods_supported', 'S256')
   if (issuer.protocol === 'http:')
     yield 'The connection to the provider is without TLS (http://), so an attacker in the network can sign in as any user. Use https://.'
-  if (!announcesPkce)
-    yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
+  if (!announcesPkce) yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
   if (excludes('response_types_supported', 'code'))
     yield 'The provider does not announce support for the authorization code flow (response type code).'
   if (excludes('claims_supported', mappingClaim))

@@ -26,7 +26,10 @@ const statePurpose = 'sso.state'
 const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
 /** Starts a sign-in. Returns the `state` parameter for the provider and the secret for the browser's cookie. */
-export function createPendingSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
+export function createPendingSignIn(
+  ring: KeyRing,
+  signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>,
+) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
   const pending: PendingSignIn = { ...signInFacts, browser: encodeHash(secret), expires }

@@ -146,7 +146,7 @@ export function createClientConfig(
     { [clockTolerance]: clockToleranceSeconds },
     chooseClientAuth(metadata, client.clientSecret),
   )
-  for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
+  for (const allowHttp of listHttpExtensions(new URL(metadata.issuer))) allowHttp(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
     // The library sends the redirect URI without its query, but Sluice's redirect URI names the config in its query.

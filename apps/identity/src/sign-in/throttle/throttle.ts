@@ -124,7 +124,12 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
 }
 
 /** Returns the throttle keys of an admitted attempt. Throws 429 if it has to wait. */
-export function assertAttemptAllowed({ network_key, network_wait, account_key, account_wait }: AttemptCount): ThrottleKeys {
+export function assertAttemptAllowed({
+  network_key,
+  network_wait,
+  account_key,
+  account_wait,
+}: AttemptCount): ThrottleKeys {
   const network = { key: network_key, seconds: network_wait }
   if (account_key === null) {
     assertNoWait([network])
@@ -138,7 +143,11 @@ export function assertAttemptAllowed({ network_key, network_wait, account_key, a
  * Counts an attempt with a second-factor code like `countPasswordAttempt`. Codes and passwords are counted separately, so
  * neither uses up the attempts of the other. The network limit does not apply, because the password already passed it.
  */
-export async function countCodeAttempt(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
+export async function countCodeAttempt(
+  db: Kysely<DB>,
+  user: string,
+  address: string,
+): Promise<Pick<ThrottleKeys, 'account'>> {
   const userKey = `second-factor:${user}`
   const network = toNetworkPrefix(address)
   // A network in which the user has signed in before has its own counter, as in `countAttemptSql`.
