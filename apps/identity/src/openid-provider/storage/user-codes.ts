@@ -24,8 +24,7 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
   const hmacOfUserCode = (purpose: string, userCode: string) =>
     createHmac('sha256', secret).update(`${purpose} ${userCode}`).digest()
   /** Returns the key ring that encrypts the device code of a user code. */
-  const createKeyRing = (userCode: string) =>
-    keyRingFromBytes(hmacOfUserCode('encryption with a user code', userCode))
+  const createKeyRing = (userCode: string) => keyRingFromBytes(hmacOfUserCode('encryption with a user code', userCode))
 
   return {
     async add(userCode: string, deviceCode: string, expiresIn: number): Promise<void> {

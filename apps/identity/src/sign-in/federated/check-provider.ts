@@ -138,7 +138,7 @@ async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation)
     return answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
   } catch (error) {
     const problem = toProviderProblem(error)
-    // Without a problem, the error comes from parsing the keys.
+    // An error that is not of the request comes from parsing the keys.
     return problem ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
   }
 }

@@ -42,7 +42,7 @@ export function createFederation(outgoing: SsrfSafeFetch): Federation {
     metadataPromise.catch(() => {
       entry.expiresAt = Date.now() + cacheMs.failed
     })
-    // Deleting an existing entry first moves the issuer to the end of the map, whose first entry is thus the oldest.
+    // Deleting an existing entry first moves the issuer to the end of the map, so the first entry is the oldest.
     cache.delete(issuer.href)
     cache.set(issuer.href, entry)
     const [oldestIssuer] = cache.keys()
