@@ -108,8 +108,8 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 const parseApplicationId = (value: string): string => (/^[ -~]{2,255}$/.test(value) ? value : '')
 
 /**
- * Returns the columns of the audit row of a counter. The row has one address, like other audit rows; the details list all
- * that were counted.
+ * Returns the columns of the audit row of a counter. The row has one address, like other audit rows; the details list
+ * all that were counted.
  */
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,

@@ -16,12 +16,17 @@ interface AllowedApplicationRow extends Omit<AllowedApplication, 'allowed' | 'la
 export const allowedApplicationOperations = {
   list: defineIdentityOperation(allowedApplications.list, async ({ db, caller }) => {
     const { rows } = await sql<AllowedApplicationRow>`
-      select applications.uid as id, applications.sso_client_id as "ssoClientId", applications.client_name as "clientName", consents.scopes, consents.created_at, consents.updated_at,
+      select applications.uid as id, applications.sso_client_id as "ssoClientId", applications.client_name as "clientName",
+        consents.scopes, consents.created_at, consents.updated_at,
         (
-          select max(greatest(oidc_models.created_at, oidc_models.consumed_at)) from sessions join oidc_models on oidc_models.session_id = sessions.id
-          where sessions.user_id = users.id and oidc_models.sso_client_config_id = applications.id and oidc_models.model in ('Grant', 'AuthorizationCode', 'RefreshToken')
+          select max(greatest(oidc_models.created_at, oidc_models.consumed_at))
+          from sessions join oidc_models on oidc_models.session_id = sessions.id
+          where sessions.user_id = users.id and oidc_models.sso_client_config_id = applications.id
+            and oidc_models.model in ('Grant', 'AuthorizationCode', 'RefreshToken')
         ) as used_at
-      from application_consents consents join users on users.id = consents.user_id join sso_client_configs applications on applications.id = consents.sso_client_config_id
+      from application_consents consents
+      join users on users.id = consents.user_id
+      join sso_client_configs applications on applications.id = consents.sso_client_config_id
       where users.uid = ${caller.uid} order by lower(applications.client_name), applications.id limit 1000`.execute(db)
     return rows.map(({ created_at, updated_at, used_at, scopes, ...row }) => ({
       ...row,

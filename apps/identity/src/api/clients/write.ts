@@ -20,9 +20,9 @@ export async function createClient(
 /**
  * Replaces an organisation. Throws 422 for disabling the last organisation with an active super admin.
  *
- * Disabling an organisation ends the sessions of its users, after the transaction, because there may be a million. Until
- * then the service refuses them anyway. If that step fails, sessions remain. So enabling the organisation ends them first:
- * most before the transaction, because there may be many, and the rest within it.
+ * Disabling an organisation ends the sessions of its users, after the transaction, because there may be a million.
+ * Until then the service refuses them anyway. If that step fails, sessions remain. So enabling the organisation ends
+ * them first: most before the transaction, because there may be many, and the rest within it.
  */
 export async function updateClient(
   uid: string,

@@ -174,9 +174,9 @@ interface SessionRows {
 
 /**
  * Reads the rows for `readSession` in one statement, because front ends request the session with every page: the user,
- * their own organisation (`home_client`), the organisation for which the session acts (`active_client`), and so on. These
- * two differ if a super admin acts for another organisation. API tokens and applications cannot do that: they act for
- * `caller.client`.
+ * their own organisation (`home_client`), the organisation for which the session acts (`active_client`), and so on.
+ * These two differ if a super admin acts for another organisation. API tokens and applications cannot do that: they act
+ * for `caller.client`.
  */
 async function readSessionFacts({ db, caller }: IdentityRequestContext): Promise<SessionFacts> {
   const { rows } = await sql<SessionRows>`

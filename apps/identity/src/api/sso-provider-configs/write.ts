@@ -132,8 +132,8 @@ function toCredentialColumns(
 }
 
 /**
- * Throws 422 for an address that outgoing requests may not reach, such as a private one. Accepts an address with another
- * problem, such as one that DNS cannot resolve at the moment.
+ * Throws 422 for an address that outgoing requests may not reach, such as a private one. Accepts an address with
+ * another problem, such as one that DNS cannot resolve at the moment.
  */
 async function assertAddressPermitted(
   { provider, clientDomain }: SsoProviderConfigBody,

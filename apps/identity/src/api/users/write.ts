@@ -157,8 +157,8 @@ function computeCredentialColumns(
 }
 
 /**
- * Lists the fields that this operation cannot change, for `assertUnchanged`: the value in the body, the stored value, and
- * a message that names the operation that can change it.
+ * Lists the fields that this operation cannot change, for `assertUnchanged`: the value in the body, the stored value,
+ * and a message that names the operation that can change it.
  */
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {

@@ -60,7 +60,8 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
 /** Returns the codes of the user's groups, sorted, at most 1,000. */
 async function listGroupCodes(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
-    ${prepared('account-groups')} select user_groups.code from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    ${prepared('account-groups')}
+    select user_groups.code from user_group_members members join user_groups on user_groups.id = members.user_group_id
     where members.user_id = ${id} order by user_groups.code limit 1000`.execute(db)
   return rows.map(({ code }) => code)
 }

@@ -18,9 +18,9 @@ const reuseGraceSeconds = 10
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /**
- * SQL condition: the row of `oidc_models` (a token, code, grant or session of oidc-provider) is not expired, and belongs
- * to no sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an
- * error of its own.
+ * SQL condition: the row of `oidc_models` (a token, code, grant or session of oidc-provider) is not expired, and
+ * belongs to no sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them
+ * with an error of its own.
  */
 const isLiveModel = sql`(oidc_models.expires_at > now() or oidc_models.model = 'DeviceCode') and (
   oidc_models.session_id is null or (
@@ -136,8 +136,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 }
 
 /**
- * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Throws for a model of
- * a user without a session, except an interaction, because such a model would outlive the user's sign-out.
+ * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Throws for a model
+ * of a user without a session, except an interaction, because such a model would outlive the user's sign-out.
  */
 function findSignInSession(model: string, payload: AdapterPayload): string | undefined {
   const session = readSessionField(model, payload)

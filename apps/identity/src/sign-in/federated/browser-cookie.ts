@@ -17,9 +17,9 @@ export interface BrowserCookies {
 const secretPattern = /^[\w-]{43}$/
 
 /**
- * Returns the functions for the cookies that contain the secrets of pending sign-ins. Browsers send them to `callback`, the
- * address to which providers redirect browsers. `browser` is the hash of the secret (see `PendingSignIn`); the first 16
- * characters are part of the cookie's name, so that one browser can have several pending sign-ins.
+ * Returns the functions for the cookies that contain the secrets of pending sign-ins. Browsers send them to `callback`,
+ * the address to which providers redirect browsers. `browser` is the hash of the secret (see `PendingSignIn`); the
+ * first 16 characters are part of the cookie's name, so that one browser can have several pending sign-ins.
  */
 export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'

@@ -40,7 +40,8 @@ interface FederatedAdmission {
  * sign-in makes an invited user active and stores issuer and subject. Later sign-ins with another issuer or subject are
  * refused, and so are sign-ins during which the config changed.
  *
- * Locks the user and the config. A concurrent change of the config waits for this transaction and then ends the session.
+ * Locks the user and the config. A concurrent change of the config waits for this transaction and then ends the
+ * session.
  */
 export async function admitFederatedUser(
   trx: Transaction<DB>,

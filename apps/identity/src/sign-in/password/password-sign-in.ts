@@ -126,7 +126,8 @@ interface PasswordAccount {
 
 /**
  * Counts the attempt and finds the user in one statement, which takes the same time for an unknown username. The
- * statement returns one row; its columns of the user are null for an unknown username. Throws 429 after too many attempts.
+ * statement returns one row; its columns of the user are null for an unknown username. Throws 429 after too many
+ * attempts.
  */
 async function countAttemptAndFindAccount(username: string, context: SignInContext) {
   const skeleton = toSkeleton(username)

@@ -49,7 +49,8 @@ async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Pro
     ${prepared('application-principal')}
     select applications.uid, applications.sso_client_id, applications.client_name, applications.scopes,
       applications.grant_types, applications.token_valid_after, clients.uid as client, clients.code as client_code,
-      clients.name as organisation, clients.disabled, clients.domain, clients.manager_enabled, clients.routes_enabled, clients.pipelines_enabled, clients.time_zone
+      clients.name as organisation, clients.disabled, clients.domain, clients.manager_enabled,
+      clients.routes_enabled, clients.pipelines_enabled, clients.time_zone
     from sso_client_configs applications join clients on clients.uid = applications.client
     where applications.sso_client_id = ${id}`.execute(db)
   const row = rows[0]
@@ -129,8 +130,8 @@ async function findSessionPrincipal(
 }
 
 /**
- * SQL condition: the row of `sessions` has the grant for the application (see `AccessTokenClaims`). If the grant is deleted,
- * the application's tokens become invalid.
+ * SQL condition: the row of `sessions` has the grant for the application (see `AccessTokenClaims`). If the grant is
+ * deleted, the application's tokens become invalid.
  */
 const isOpenGrant = (application: string, grant = '') => sql`exists (
   select from oidc_models join sso_client_configs on sso_client_configs.id = oidc_models.sso_client_config_id

@@ -43,7 +43,8 @@ export interface FoundSession {
 const isIdleSession = sql`sessions.last_used_at <= now() - make_interval(hours => sessions.idle_hours)`
 
 /** SQL condition: the row of `sessions` is not ended, not expired and not idle. */
-export const isOpenSession = sql<SqlBool>`(sessions.ended_at is null and sessions.expires_at > now() and not ${isIdleSession})`
+export const isOpenSession = sql<SqlBool>`
+  (sessions.ended_at is null and sessions.expires_at > now() and not ${isIdleSession})`
 
 /** Opens a session for a user in the user's own organisation. */
 export async function startSession(trx: Kysely<DB>, { user, lifetimes, address, userAgent, amr }: NewSession) {
@@ -62,8 +63,10 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
 /** Returns the open sessions of a user, last used first, at most 1,000. */
 export async function listSessions(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
-    select sessions.uid, sessions.created_at, sessions.last_used_at, sessions.expires_at, sessions.address, sessions.user_agent, array(
-      select distinct applications.client_name from oidc_models join sso_client_configs applications on applications.id = oidc_models.sso_client_config_id
+    select sessions.uid, sessions.created_at, sessions.last_used_at, sessions.expires_at, sessions.address,
+      sessions.user_agent, array(
+      select distinct applications.client_name
+      from oidc_models join sso_client_configs applications on applications.id = oidc_models.sso_client_config_id
       where oidc_models.session_id = sessions.id order by applications.client_name limit 100
     )::text[] as applications
     from sessions where sessions.user_id = ${user} and ${isOpenSession}
@@ -121,8 +124,8 @@ export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<n
   endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
 /**
- * Ends the sessions that meet a condition, in batches by ascending id, so that no batch reads the sessions of an earlier
- * one again. Returns their number.
+ * Ends the sessions that meet a condition, in batches by ascending id, so that no batch reads the sessions of an
+ * earlier one again. Returns their number.
  */
 function endInBatches(
   db: Kysely<DB>,

@@ -65,9 +65,10 @@ export interface ThrottleKeys {
 }
 
 /**
- * Counts an attempt as a failure before it runs, so that concurrent attempts cannot exceed the limits. `clearFailuresAfterSuccess`
- * removes the count after a success. Throws 429 if the account or the network has to wait. An attempt that the network
- * limit rejects is not counted. An attempt that the account limit rejects still counts for its network.
+ * Counts an attempt as a failure before it runs, so that concurrent attempts cannot exceed the limits.
+ * `clearFailuresAfterSuccess` removes the count after a success. Throws 429 if the account or the network has to wait.
+ * An attempt that the network limit rejects is not counted. An attempt that the account limit rejects still counts for
+ * its network.
  *
  * A network in which the user has a session is the user's own network. Attempts from there have a separate count for
  * the account, with the key `account:…@network`, so that attackers in other networks cannot make the user wait.
@@ -140,8 +141,9 @@ export function assertAttemptAllowed({
 }
 
 /**
- * Counts an attempt with a second-factor code like `countPasswordAttempt`. Codes and passwords are counted separately, so
- * neither uses up the attempts of the other. The network limit does not apply, because the password already passed it.
+ * Counts an attempt with a second-factor code like `countPasswordAttempt`. Codes and passwords are counted separately,
+ * so neither uses up the attempts of the other. The network limit does not apply, because the password already passed
+ * it.
  */
 export async function countCodeAttempt(
   db: Kysely<DB>,
@@ -254,9 +256,9 @@ interface ThrottleAuditContext {
 }
 
 /**
- * Runs `countAttempt` and returns its result. If it throws 429, writes an audit row, at most one per minute and throttle
- * key: the audit log thus shows repeated guessing, and an attacker cannot fill it. `account` is the user that the
- * attempt is for.
+ * Runs `countAttempt` and returns its result. If it throws 429, writes an audit row, at most one per minute and
+ * throttle key: the audit log thus shows repeated guessing, and an attacker cannot fill it. `account` is the user that
+ * the attempt is for.
  */
 export async function auditIfThrottled<T>(
   countAttempt: () => T | Promise<T>,

@@ -29,8 +29,8 @@ const minutesPerDay = 24 * 60
 
 /**
  * Deletes retired keys that are older than `daysKept`. Then publishes a next key if it is missing. Otherwise makes the
- * next key the signing key if the current one has signed for `days` (0: never) and other programs have had time to fetch
- * the next one.
+ * next key the signing key if the current one has signed for `days` (0: never) and other programs have had time to
+ * fetch the next one.
  */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
   changeKeysExclusively(db, async (trx) => {

@@ -73,8 +73,8 @@ export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpo
 }
 
 /**
- * SQL condition: the row of `links` can be used by its row of `users`. An invitation requires a user who is still invited. A password reset is
- * invalid after a change that ends the user's sessions.
+ * SQL condition: the row of `links` can be used by its row of `users`. An invitation requires a user who is still
+ * invited. A password reset is invalid after a change that ends the user's sessions.
  */
 const isUsableLink = sql`
   links.expires_at > now() and links.email = users.email and not clients.disabled and case links.purpose
@@ -83,8 +83,8 @@ const isUsableLink = sql`
   end`
 
 /**
- * Uses up a link by deleting it, locks its user and returns the user's id. Only one of several concurrent uses succeeds.
- * Returns undefined in the cases of `findLink`.
+ * Uses up a link by deleting it, locks its user and returns the user's id. Only one of several concurrent uses
+ * succeeds. Returns undefined in the cases of `findLink`.
  */
 export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
   const tokenHash = hashSecret(token)

@@ -46,8 +46,8 @@ const maxAgeMs = 600_000
 const minReloadIntervalMs = 5_000
 
 /**
- * Returns access to the keys of this deployment. They are stored in the database and cached here. The first process that
- * needs a key creates it.
+ * Returns access to the keys of this deployment. They are stored in the database and cached here. The first process
+ * that needs a key creates it.
  */
 export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   const { getKeys, reloadKeys } = createKeyCache(db, ring)
