@@ -32,7 +32,7 @@ interface IdentityAppOptions {
 
 /**
  * Creates the app of the identity service: the API, the OpenID Provider, the pages and the published keys. `searches`
- * is the connection pool for list queries.
+ * is a separate connection pool for list queries, so that slow ones do not delay other requests.
  */
 export function buildApp({
   db,
@@ -44,7 +44,7 @@ export function buildApp({
   const keys = createSigningKeys(db, config.SECRET_KEYS)
   const oidc = createOpenIdProvider({ db, config, keys, logger, tally })
   const federation = createFederation(ssrfSafeFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
-  const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
+  const runAudited = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
   const handlerDependencies = { config, keys, oidc, federation }
   return createApp({
     operations: servedOperations,
@@ -71,7 +71,7 @@ export function buildApp({
       serviceSecret: config.SERVICE_SECRET,
     }),
     run: (operation, caller, requestFacts, callback) =>
-      inTransaction(operation, caller, requestFacts, handlerDependencies, callback),
+      runAudited(operation, caller, requestFacts, handlerDependencies, callback),
   })
 }
 

@@ -32,7 +32,10 @@ export const findClientSwitch = (role: Role): keyof ClientSwitches | undefined =
  * Dormant roles grant no access, but a user with a dormant role may still manage other users with it: see
  * docs/decisions/0019.
  */
-export function splitRoles(roles: readonly Role[], client: ClientSwitches): { roles: Role[]; dormantRoles: Role[] } {
+export function splitEnabledAndDormantRoles(
+  roles: readonly Role[],
+  client: ClientSwitches,
+): { roles: Role[]; dormantRoles: Role[] } {
   const isOn = (role: Role) => {
     const name = findClientSwitch(role)
     return name === undefined || client[name]

@@ -20,7 +20,10 @@ export async function repeatInBatches(
   }
 }
 
-/** Deletes the rows of a table that meet a condition, in batches. Skips locked rows, which the next run deletes. */
+/**
+ * Deletes the rows of a table that meet a condition, in batches. Skips locked rows, which the next run deletes. DELETE
+ * has no LIMIT, so a subquery selects the batch by `ctid`, the physical address that rows of every table have.
+ */
 export const removeInBatches = (
   db: Kysely<DB>,
   table: keyof DB,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { hashingConcurrency } from '../src/sign-in/password/password-hashing.ts'
-import { admitAttempt } from '../src/sign-in/throttle/throttle.ts'
+import { countPasswordAttempt } from '../src/sign-in/throttle/throttle.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -190,7 +190,7 @@ describe('a sign-in', () => {
       await sql`select pg_advisory_xact_lock(7)`.execute(trx)
       const pending = Promise.resolve(logIn(slow!.username, 1).expect(200))
       await untilBlocked('record-audit')
-      await admitAttempt(service.db, other!.username, addressOf(1))
+      await countPasswordAttempt(service.db, other!.username, addressOf(1))
       return { pending }
     })
     await pending

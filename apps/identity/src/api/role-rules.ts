@@ -25,7 +25,7 @@ const superAdminLock = 7_314_511
  * Returns whether this user can sign in without an SSO provider and administer the whole system. Assumes that the
  * user's organisation is enabled.
  */
-export const canAdminister = ({ roles, status, password_hash }: UserRow): boolean =>
+export const isActiveSuperAdmin = ({ roles, status, password_hash }: UserRow): boolean =>
   roles.includes('ROLE_SUPER_ADMIN') && status === 'ACTIVE' && password_hash !== null
 
 /**
@@ -40,8 +40,9 @@ export async function assertSuperAdminRemainsAfter<T>(
   await sql`select pg_advisory_xact_lock(${superAdminLock})`.execute(trx)
   const changed = await change()
   const { rows } = await sql`
-    select from users u join clients c on c.uid = u.client
-    where 'ROLE_SUPER_ADMIN' = any (u.roles) and u.status = 'ACTIVE' and u.password_hash is not null and not c.disabled
+    select from users join clients on clients.uid = users.client
+    where 'ROLE_SUPER_ADMIN' = any (users.roles) and users.status = 'ACTIVE' and users.password_hash is not null
+      and not clients.disabled
     limit 1`.execute(trx)
   if (rows.length === 0)
     throw problems.refused(
@@ -54,15 +55,16 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Throws if users remove their own manager role and no other manager remains. Queries the database after the change.
- * Two concurrent changes are not detected; a super admin can repair that.
+ * Throws 422 if a change removes the manager role of the organisation's last manager. Call it after the change. Two
+ * concurrent changes are not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
-  if (!before.roles.includes(manageUsersRole) || hasRole(after.roles, manageUsersRole)) return
-  const { rows } = await sql`
+  const losesManagerRole = before.roles.includes(manageUsersRole) && !hasRole(after.roles, manageUsersRole)
+  if (!losesManagerRole) return
+  const { rows: otherManagers } = await sql`
     select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
       and roles && ${[manageUsersRole, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)
-  if (rows.length === 0)
+  if (otherManagers.length === 0)
     throw problems.refused(
       '/auths',
       `You are the last manager of users in your organisation. Give another user ${manageUsersRole} first.`,

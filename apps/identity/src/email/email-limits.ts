@@ -4,11 +4,10 @@ import type { DB } from '../database.ts'
 
 type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 
-/**
- * The maximum number of mails of one kind per hour to one address from one organisation's administrators, and to one
- * user.
- */
+/** The maximum number of mails of one kind per hour to one address from one organisation's administrators. */
 const maxPerClientAndHour = 5
+/** The maximum number of password resets per hour for one user. */
+const maxPerUserAndHour = 5
 /**
  * The maximum number of mails of one kind per hour to one address from all organisations. It is much higher than the
  * limit of one organisation, so that no single organisation can use it up.
@@ -31,20 +30,22 @@ export async function assertMailAllowed(
   { email: address, client }: { email: string; client: string },
 ): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(lower(${`mail:${kind}:${address}`}), 0))`.execute(trx)
-  // The next mail after a limit of N may be sent an hour after the Nth newest.
+  // A limit of N is reached if an Nth newest mail exists, and ends an hour after that mail.
+  const nthNewest = (n: number) => sql`order by created_at desc offset ${n - 1} limit 1`
   const { rows } = await sql<{ seconds: number }>`
     with recent_mails as (
       select created_at, client from mails
       where lower(recipient) = lower(${address}) and kind = ${kind} and created_at > now() - interval '1 hour'),
-    limits_reached as (
-      (select created_at from recent_mails where client = ${client} order by created_at desc offset ${maxPerClientAndHour - 1} limit 1)
+    limiting_mails as (
+      (select created_at from recent_mails where client = ${client} ${nthNewest(maxPerClientAndHour)})
       union all
-      (select created_at from recent_mails order by created_at desc offset ${maxPerAddressAndHour - 1} limit 1))
-    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from limits_reached
+      (select created_at from recent_mails ${nthNewest(maxPerAddressAndHour)}))
+    select extract(epoch from max(created_at) + interval '1 hour' - now())::float8 as seconds from limiting_mails
     having max(created_at) is not null`.execute(trx)
-  if (rows[0])
+  const [reachedLimit] = rows
+  if (reachedLimit)
     throw problems.tooManyRequests(
-      Math.max(1, Math.ceil(rows[0].seconds)),
+      Math.max(1, Math.ceil(reachedLimit.seconds)),
       'Too many mails were sent to this address within an hour. Use the link in the newest mail.',
     )
 }
@@ -59,9 +60,11 @@ export async function isResetLimitReached(
   { id, client, email }: { id: number; client: string; email: string },
 ): Promise<boolean> {
   const { rows } = await sql<{ forUser: number; forClient: number }>`
-    select count(*) filter (where user_id = ${id}) as "forUser", count(*) filter (where client = ${client}) as "forClient" from mails
-    where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET' and created_at > now() - interval '1 hour'`.execute(
-    db,
-  )
-  return rows[0]!.forUser >= maxPerClientAndHour || rows[0]!.forClient >= maxResetsPerClient
+    select count(*) filter (where user_id = ${id}) as "forUser",
+      count(*) filter (where client = ${client}) as "forClient"
+    from mails
+    where lower(recipient) = lower(${email}) and kind = 'PASSWORD_RESET'
+      and created_at > now() - interval '1 hour'`.execute(db)
+  const { forUser, forClient } = rows[0]!
+  return forUser >= maxPerUserAndHour || forClient >= maxResetsPerClient
 }

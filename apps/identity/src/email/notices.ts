@@ -18,8 +18,9 @@ interface MailRecipientRow {
 
 async function readRecipient(trx: Kysely<DB>, user: number): Promise<MailRecipientRow> {
   const { rows } = await sql<MailRecipientRow>`
-    select u.id, u.client, c.name as "clientName", u.name, u.username, u.email, u.sso_auth as "ssoAuth"
-    from users u join clients c on c.uid = u.client where u.id = ${user}`.execute(trx)
+    select users.id, users.client, users.name, users.username, users.email, users.sso_auth as "ssoAuth",
+      clients.name as "clientName"
+    from users join clients on clients.uid = users.client where users.id = ${user}`.execute(trx)
   return rows[0]!
 }
 

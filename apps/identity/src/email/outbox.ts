@@ -31,10 +31,13 @@ export async function queueMail(
   if (content.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
   const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), mailPurpose(uid))
+  const state = SMTP_URL ? 'QUEUED' : 'KEPT'
+  // LEAST ignores null, so a mail without an expiry gets 24 hours.
+  const expiresAt = sql`least(${expires ?? null}::timestamptz, now() + interval '24 hours')`
   await sql`
     insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
-    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${content.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
-      least(${expires ?? null}::timestamptz, now() + interval '24 hours'))`.execute(trx)
+    values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${content.subject}, ${body}, ${state},
+      ${expiresAt})`.execute(trx)
 }
 
 async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Promise<void> {

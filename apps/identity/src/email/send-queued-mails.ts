@@ -43,15 +43,16 @@ export const startMailSender = (options: MailSenderOptions): { stop(): Promise<v
   })
 
 /**
- * Handles one pending password-reset request, and sends one batch of due mails if an SMTP server is configured. Returns
- * whether there was a request or mail.
+ * Handles one pending password-reset request, which can queue mails, and then sends one batch of due mails if an SMTP
+ * server is configured. Returns whether it did anything, because then more work may be waiting.
  */
 export async function sendQueuedMails(
   options: MailSenderOptions,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<boolean> {
   const hadResetRequest = await options.answerPasswordReset()
-  if (!options.send) return hadResetRequest
+  const hasSmtpServer = options.send !== undefined
+  if (!hasSmtpServer) return hadResetRequest
   const claimedMails = await claimMails(options.db, mailsPerBatch)
   await waitForAll(claimedMails.map((mail) => sendMail(options, mail, signal)))
   return hadResetRequest || claimedMails.length > 0
@@ -123,12 +124,13 @@ interface ClaimedMail {
 const leaseMinutes = 5
 
 /**
- * Claims up to `limit` due mails for this process. If the process ends before it stores the outcome, the mails become
- * due again. A mail may thus be sent twice, but is never lost.
+ * Claims up to `limit` due mails for this process: moves their next attempt to the end of a lease, so that no other
+ * process claims them before. If this process ends before it stores the outcome, the mails become due again. A mail may
+ * thus be sent twice, but is never lost.
  */
 export async function claimMails(db: Kysely<DB>, limit: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
-    update mails m set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
+    update mails set attempts = attempts + 1, next_try_at = now() + make_interval(mins => ${leaseMinutes})
     where id in (
       select id from mails where state = 'QUEUED' and next_try_at <= now()
       order by next_try_at, id limit ${limit} for update skip locked

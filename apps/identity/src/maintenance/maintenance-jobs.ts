@@ -27,8 +27,8 @@ const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number
 
 /**
  * Deletes a batch of old sessions and returns their number. First stores two facts in the users that only sessions
- * contain: the time of the last sign-in, and that the user has seen the introduction. Locks users before sessions, in
- * the same order as all transactions, which prevents deadlocks.
+ * contain: the time of the last sign-in, and that the user has seen the introduction (`service_intro` is false). Locks
+ * users before sessions, in the same order as all transactions, which prevents deadlocks.
  */
 async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
@@ -38,12 +38,14 @@ async function removeSessionBatch(trx: Kysely<DB>, limit: number): Promise<numbe
   const ids = rows.map(({ id }) => id)
   const users = rows.map(({ user_id }) => user_id)
   await sql`select from users where id = any(${users}) order by id for no key update`.execute(trx)
+  const isUserOutdated = sql`(
+    users.service_intro or users.last_signed_in_at is null or users.last_signed_in_at < last_sessions.created_at)`
   await sql`
-    update users u set service_intro = false, last_signed_in_at = greatest(u.last_signed_in_at, old_sessions.last_at)
-    from (select user_id, max(created_at) as last_at from sessions where id = any(${ids}) group by user_id) as old_sessions
-    where old_sessions.user_id = u.id and (u.service_intro or u.last_signed_in_at is null or u.last_signed_in_at < old_sessions.last_at)`.execute(
-    trx,
-  )
+    with last_sessions as (
+      select user_id, max(created_at) as created_at from sessions where id = any(${ids}) group by user_id)
+    update users set service_intro = false,
+      last_signed_in_at = greatest(users.last_signed_in_at, last_sessions.created_at)
+    from last_sessions where last_sessions.user_id = users.id and ${isUserOutdated}`.execute(trx)
   await sql`delete from sessions where id = any(${ids})`.execute(trx)
   return rows.length
 }

@@ -40,8 +40,9 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs = msPer
   }
   return startPollingLoop(
     async (signal) => {
-      await runExclusively(db, () => runJobs(db, jobs, report, signal))
-      return false
+      await runUnlessAnotherProcessDoes(db, () => runJobs(db, jobs, report, signal))
+      const hasMoreWork = false
+      return hasMoreWork
     },
     {
       pauseMs: intervalMs,
@@ -54,7 +55,9 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs = msPer
 /** Runs the jobs that need no encryption keys once. A failed job does not stop the others; then throws their errors. */
 export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   const failures: unknown[] = []
-  await runExclusively(db, () => runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }))
+  await runUnlessAnotherProcessDoes(db, () =>
+    runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }),
+  )
   if (failures.length > 0) throw new AggregateError(failures, 'Maintenance jobs failed.')
 }
 
@@ -80,7 +83,7 @@ async function runJobs(
  * Runs `callback` unless another process holds the maintenance lock. PostgreSQL releases the lock when the connection
  * closes, also if the process is killed.
  */
-async function runExclusively(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
+async function runUnlessAnotherProcessDoes(db: Kysely<DB>, callback: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
     const { rows } = await sql<{
       locked: boolean

@@ -71,12 +71,12 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     try {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
-        select n.operation, coalesce(n."user", case when n.proven then a.uid end), coalesce(a.client, u.client), n.application, '',
-          n.address, n.details
-        from jsonb_to_recordset(${JSON.stringify([...entriesToWrite.values()].map(toAuditRow))}) as n(
+        select events.operation, coalesce(events."user", case when events.proven then applications.uid end),
+          coalesce(applications.client, users.client), events.application, '', events.address, events.details
+        from jsonb_to_recordset(${JSON.stringify([...entriesToWrite.values()].map(toAuditRow))}) as events(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
-        left join sso_client_configs a on a.sso_client_id = n.application
-        left join users u on u.uid = n."user"`.execute(db)
+        left join sso_client_configs applications on applications.sso_client_id = events.application
+        left join users on users.uid = events."user"`.execute(db)
     } catch (error) {
       logger.error(
         { err: error },
@@ -107,6 +107,10 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 /** Returns a claimed client id if it is syntactically valid, otherwise an empty string. */
 const parseApplicationId = (value: string): string => (/^[ -~]{2,255}$/.test(value) ? value : '')
 
+/**
+ * Returns the columns of the audit row of a counter. The row has one address, like other audit rows; the details list
+ * all that were counted.
+ */
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,
   application: application || null,

@@ -32,15 +32,23 @@ export function createSecretVerifier(db: Kysely<DB>) {
   // Concurrent requests of one application share one query, which reads the remaining waiting time.
   const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, secret: string): Promise<boolean> {
-    const stored = Buffer.from(clientSecret ?? '', 'base64url')
-    const isCorrect = stored.length === 32 && timingSafeEqual(hashSecret(secret), stored)
-    const ctx = Provider.ctx
+    const isCorrect = hasHash(secret, clientSecret)
+    // oidc-provider does not pass the request to this function, but makes its context available here.
+    const { ctx } = Provider
     const key = `application:${clientId}@${toNetworkPrefix((ctx?.req as Request | undefined)?.ip ?? '')}`
     const waitSeconds = Math.ceil(isCorrect ? await readSharedWait(key) : await countFailure(db, key))
-    if (waitSeconds <= 0) return isCorrect
-    ctx?.set('Retry-After', String(waitSeconds))
-    throw new TooManySecrets(waitSeconds)
+    if (waitSeconds > 0) {
+      ctx?.set('Retry-After', String(waitSeconds))
+      throw new TooManySecrets(waitSeconds)
+    }
+    return isCorrect
   }
+}
+
+function hasHash(secret: string, encodedHash = ''): boolean {
+  const expected = Buffer.from(encodedHash, 'base64url')
+  const actual = hashSecret(secret)
+  return expected.length === actual.length && timingSafeEqual(actual, expected)
 }
 
 class TooManySecrets extends errors.OIDCProviderError {
@@ -63,7 +71,7 @@ async function readRemainingWait(db: Kysely<DB>, key: string): Promise<number> {
   return rows[0]?.seconds ?? 0
 }
 
-/** Counts a wrong secret. Returns the seconds for which the network must now wait, or 0. */
+/** Counts a wrong secret unless the network has to wait. Returns the seconds that it still has to wait, or 0. */
 async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{
     seconds: number

@@ -132,23 +132,26 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
  * in again, and the console never asks for consent.
  */
 function createLoginPolicy(): interactionPolicy.DefaultPolicy {
-  const prompts = interactionPolicy.base()
-  for (const consent of prompts.get('consent')?.checks ?? []) {
-    const { check } = consent
-    consent.check = (ctx) =>
+  const policy = interactionPolicy.base()
+  skipConsentForConsole(policy)
+  // `findAccount` finds no account for a user who may not use the application.
+  const otherUser = new interactionPolicy.Check(
+    'other_user',
+    'the signed-in user cannot use this application',
+    'login_required',
+    ({ oidc }) => Boolean(oidc.session?.accountId) && !oidc.account,
+  )
+  policy.get('login')?.checks.add(otherUser)
+  return policy
+}
+
+/** Wraps each check that can ask for consent, so that it asks for none if the application is the console. */
+function skipConsentForConsole(policy: interactionPolicy.DefaultPolicy): void {
+  for (const consentCheck of policy.get('consent')?.checks ?? []) {
+    const { check } = consentCheck
+    consentCheck.check = (ctx) =>
       isConsole(ctx.oidc.client?.clientId) ? interactionPolicy.Check.NO_NEED_TO_PROMPT : check(ctx)
   }
-  prompts
-    .get('login')
-    ?.checks.add(
-      new interactionPolicy.Check(
-        'other_user',
-        'the signed-in user cannot use this application',
-        'login_required',
-        ({ oidc }) => Boolean(oidc.session?.accountId) && !oidc.account,
-      ),
-    )
-  return prompts
 }
 
 /** The paths of the OpenID Provider, relative to the public address. */

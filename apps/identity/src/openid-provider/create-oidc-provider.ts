@@ -49,20 +49,32 @@ interface SessionLike {
   accountId?: string
 }
 
-/**
- * Gives each session of oidc-provider the uid of the sign-in session, and ends both together. A logout request of a
- * browser that is not signed in creates no session, so that unauthenticated requests cannot fill the database.
- */
+/** Overrides methods of oidc-provider's sessions, so that each one is bound to a sign-in session of Sluice. */
 function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
-  const { prototype } = provider.Session
-  const { loginAccount, destroy, persist } = prototype
+  skipSessionsOfAnonymousLogouts(provider)
+  useUidOfSignInSession(provider)
+  skipPersistingUnstoredSessions(provider)
+  endSignInSessionOnDestroy(provider, db)
+}
+
+/**
+ * A logout request of a browser that is not signed in stores no session, so that unauthenticated requests cannot fill
+ * the database.
+ */
+function skipSessionsOfAnonymousLogouts(provider: Provider): void {
   const get = provider.Session.get.bind(provider.Session)
   provider.Session.get = async function getSession(ctx: KoaContextWithOIDC) {
     const session = await get(ctx)
-    // Mark the session as destroyed, so that oidc-provider does not store it.
-    if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
+    const isAnonymousLogout = !session.accountId && ctx.oidc?.route === 'end_session'
+    // oidc-provider does not store a destroyed session.
+    if (isAnonymousLogout) Object.assign(session, { destroyed: true })
     return session
   } as typeof get
+}
+
+/** Gives a session the uid of the sign-in session, which `finishLogin` stored in the result of the interaction. */
+function useUidOfSignInSession({ Session: { prototype } }: Provider): void {
+  const { loginAccount } = prototype
   prototype.loginAccount = function loginWithSignInSession(
     this: SessionLike,
     details: Parameters<typeof loginAccount>[0],
@@ -72,10 +84,19 @@ function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
     this.uid = session
     loginAccount.call(this as never, details)
   }
-  // After an error of the device pages, oidc-provider persists a session that it has not stored, which would throw.
+}
+
+/** After an error of the device pages, oidc-provider persists a session that it has not stored, which would throw. */
+function skipPersistingUnstoredSessions({ Session: { prototype } }: Provider): void {
+  const { persist } = prototype
   prototype.persist = async function persistStoredSession(this: SessionLike) {
-    return typeof this.exp === 'number' ? persist.call(this as never) : ''
+    const isStored = typeof this.exp === 'number'
+    return isStored ? persist.call(this as never) : ''
   }
+}
+
+function endSignInSessionOnDestroy({ Session: { prototype } }: Provider, db: Kysely<DB>): void {
+  const { destroy } = prototype
   prototype.destroy = async function endWithSignInSession(this: SessionLike) {
     if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
     await destroy.call(this as never)

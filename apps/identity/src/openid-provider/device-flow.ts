@@ -71,26 +71,29 @@ function cleanProgramName(userAgent: string): string {
  */
 function showCodePage(ctx: KoaContextWithOIDC, out: ErrorOut | undefined, error: Error | undefined): void {
   const pageFacts = describePage(ctx)
+  const form = { ...pageFacts, ...buildForm(ctx) }
+  if (error === undefined) {
+    const userCode = readUserCodeOfLink(ctx)
+    return sendProviderPage(ctx, renderDeviceCodePage({ ...form, ...(userCode && { userCode }) }))
+  }
   const texts = readPageTexts(pageFacts.language)
-  const message = findCodeMessage(error, texts)
-  if (error !== undefined && message === undefined)
+  const wrongCodeMessage = findWrongCodeMessage(error, texts)
+  if (wrongCodeMessage === undefined)
     return sendProviderPage(ctx, renderMessagePage({ ...pageFacts, ...explainError(error, out, texts) }))
   if (error instanceof TooManyUserCodes) ctx.set('Retry-After', String(error.seconds))
-  const userCode = error === undefined ? readUserCodeOfLink(ctx) : undefined
-  const fields = { ...(userCode && { userCode }), ...(message && { message }) }
-  sendProviderPage(ctx, renderDeviceCodePage({ ...pageFacts, ...buildForm(ctx), ...fields }))
+  sendProviderPage(ctx, renderDeviceCodePage({ ...form, message: wrongCodeMessage }))
 }
 
-/** Returns the message page for an error that another code cannot solve. */
+/** Returns the texts of the message page for an error that another code cannot solve. */
 function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts) {
   const { device: pageTexts, problems, application } = texts
-  if (error.name === 'AbortedError') return { title: pageTexts.deniedTitle, text: pageTexts.denied }
+  const userDeclined = error.name === 'AbortedError'
+  if (userDeclined) return { title: pageTexts.deniedTitle, text: pageTexts.denied }
   const status = 'problem' as const
-  if (error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant)
-    return { title: application.ended.title, text: pageTexts.ended, status }
-  // The form lacks the CSRF token of this browser.
-  if (error instanceof errors.InvalidRequest)
-    return { title: problems.crossSiteTitle, text: problems.crossSite, status }
+  const hasSignInEnded = error instanceof errors.SessionNotFound || error instanceof errors.InvalidGrant
+  if (hasSignInEnded) return { title: application.ended.title, text: pageTexts.ended, status }
+  const lacksCsrfToken = error instanceof errors.InvalidRequest
+  if (lacksCsrfToken) return { title: problems.crossSiteTitle, text: problems.crossSite, status }
   return { ...readRefusalTexts(texts, out?.error ?? 'server_error'), status }
 }
 
@@ -98,9 +101,9 @@ function explainError(error: Error, out: ErrorOut | undefined, texts: PageTexts)
  * Returns the message for a code that is not accepted; undefined for other errors. The message does not say whether the
  * code exists, so that codes cannot be guessed.
  */
-function findCodeMessage(error: Error | undefined, { device: pageTexts, problems }: PageTexts): string | undefined {
+function findWrongCodeMessage(error: Error, { device: pageTexts, problems }: PageTexts): string | undefined {
   if (error instanceof TooManyUserCodes) return problems.wait(error.seconds)
-  switch (error?.name) {
+  switch (error.name) {
     case 'NoCodeError':
       return pageTexts.missing
     case 'NotFoundError':

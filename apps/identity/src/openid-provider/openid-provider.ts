@@ -52,17 +52,7 @@ export function createOpenIdProvider({
   logger,
   tally = createAuditTally(db, logger),
 }: OpenIdProviderOptions): OpenIdProvider {
-  let instance: { keys: JWK[]; provider: Provider; handle: ReturnType<Provider['callback']> } | undefined
-
-  const instanceForCurrentKeys = async () => {
-    const privateKeys = await keys.privateKeys()
-    if (instance?.keys !== privateKeys) {
-      const provider = createProvider({ db, config, keys: privateKeys, logger, tally, signingKeys: keys })
-      instance = { keys: privateKeys, provider, handle: provider.callback() }
-    }
-    return instance!
-  }
-
+  const readInstance = createInstanceCache({ db, config, keys, logger, tally })
   const prepareProviderRequest = prepareRequest(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
   const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
@@ -74,7 +64,8 @@ export function createOpenIdProvider({
   routes.get(pages, limitParameterLength(prefix))
   routes.all(allOidcPaths, limitFormBody, prepareProviderRequest, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
-    await (await instanceForCurrentKeys()).handle(request, response)
+    const { handle } = await readInstance()
+    await handle(request, response)
   })
   routes.use(
     createInteractionRoutes({
@@ -82,12 +73,30 @@ export function createOpenIdProvider({
       config,
       logger,
       prepareProviderRequest,
-      provider: async () => (await instanceForCurrentKeys()).provider,
+      provider: async () => (await readInstance()).provider,
     }),
   )
   return {
     routes,
-    findRejectionReason: async (metadata) => findRejectionReason((await instanceForCurrentKeys()).provider, metadata),
+    findRejectionReason: async (metadata) => findRejectionReason((await readInstance()).provider, metadata),
+  }
+}
+
+interface ProviderInstance {
+  keys: JWK[]
+  provider: Provider
+  handle: ReturnType<Provider['callback']>
+}
+
+/** Returns a function that returns the oidc-provider instance with the current keys, and replaces it after a change. */
+function createInstanceCache({ keys, ...dependencies }: Required<OpenIdProviderOptions>) {
+  let cached: ProviderInstance | undefined
+  return async (): Promise<ProviderInstance> => {
+    const privateKeys = await keys.privateKeys()
+    if (cached?.keys === privateKeys) return cached
+    const provider = createProvider({ ...dependencies, keys: privateKeys, signingKeys: keys })
+    cached = { keys: privateKeys, provider, handle: provider.callback() }
+    return cached
   }
 }
 

@@ -37,40 +37,47 @@ export function limitPendingLogins({
   windowMs = 600_000,
   isOver = isLoginOver,
 }: PendingLoginLimit = {}): RequestHandler {
+  const findOrAddCounter = createNetworkCounters(windowMs)
+
+  const countNewLogin = (pending: PendingLogins) => {
+    if (pending.count >= maxLogins)
+      throw problems.tooManyRequests(
+        Math.max(1, Math.ceil((pending.since + windowMs - Date.now()) / 1000)),
+        'Too many unfinished sign-ins from this network. Complete one, or try again later.',
+      )
+    pending.count += 1
+  }
+
+  return (request, response, next) => {
+    const pending = findOrAddCounter(request.ip ?? '')
+    // A request that continues a sign-in has the sign-in's id in its path.
+    const isResumed = request.path !== '/'
+    // Count before it is known whether the request starts a sign-in, so that concurrent requests cannot exceed the limit.
+    if (!isResumed) countNewLogin(pending)
+    response.once('close', () => {
+      if (isOver(response, isResumed)) pending.count = Math.max(0, pending.count - 1)
+    })
+    next()
+  }
+}
+
+/**
+ * Returns a function that returns the counter of an address's network. It starts a new counter after `windowMs`, and
+ * deletes the oldest one if there are too many.
+ */
+function createNetworkCounters(windowMs: number): (address: string) => PendingLogins {
   // The networks are ordered by the start of their time window, oldest first.
   const networks = new Map<string, PendingLogins>()
-
-  /**
-   * Returns the counter of a network. Starts a new one after `windowMs`, and deletes the oldest one if the map is full.
-   */
-  const findOrAddNetwork = (address: string): PendingLogins => {
+  return (address) => {
     const key = toNetworkPrefix(address)
     const existing = networks.get(key)
     if (existing && Date.now() - existing.since < windowMs) return existing
     networks.delete(key)
-    if (networks.size >= maxNetworks) networks.delete(networks.keys().next().value!)
-    const network = { count: 0, since: Date.now() }
-    networks.set(key, network)
-    return network
-  }
-
-  return (request, response, next) => {
-    const network = findOrAddNetwork(request.ip ?? '')
-    const isResumed = request.path !== '/'
-    if (!isResumed) {
-      if (network.count >= maxLogins)
-        throw problems.tooManyRequests(
-          Math.max(1, Math.ceil((network.since + windowMs - Date.now()) / 1000)),
-          'Too many unfinished sign-ins from this network. Complete one, or try again later.',
-        )
-      // Count before it is known whether the request starts a sign-in, so that concurrent requests cannot exceed the
-      // limit.
-      network.count += 1
-    }
-    response.once('close', () => {
-      if (isOver(response, isResumed)) network.count = Math.max(0, network.count - 1)
-    })
-    next()
+    const [oldestKey] = networks.keys()
+    if (networks.size >= maxNetworks && oldestKey !== undefined) networks.delete(oldestKey)
+    const counter = { count: 0, since: Date.now() }
+    networks.set(key, counter)
+    return counter
   }
 }
 

@@ -15,10 +15,16 @@ type ProviderFeatures = NonNullable<Configuration['features']>
  */
 export const createResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
+
+  /** Returns the resource of a request that names none. */
   defaultResource: async (ctx, client) => chooseResource(ctx, listClientRoles(client)) as string,
-  useGrantedResource: async ({ oidc }, model) =>
+
+  /** Returns whether a token request that names no resource gets a token for the resource of the consent. */
+  useGrantedResource: async ({ oidc }, codeOrToken) =>
     isConsole(oidc.client?.clientId) ||
-    requestsRole(oidc.params?.['scope'] ?? model.scope, listClientRoles(oidc.client)),
+    requestsRole(oidc.params?.['scope'] ?? codeOrToken.scope, listClientRoles(oidc.client)),
+
+  /** Returns the settings of access tokens for the resource. Throws an OAuth error if the request may not have one. */
   getResourceServerInfo: async (ctx, resource, client) => {
     const roles = listClientRoles(client)
     if (resource !== sluiceApi) throw new errors.InvalidTarget()

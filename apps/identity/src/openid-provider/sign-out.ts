@@ -16,8 +16,8 @@ export function endSignedInSession(
 ): Promise<void> {
   return transaction(db, async (trx) => {
     const { rows } = await sql<{ user: string; client: string }>`
-      select u.uid as user, s.client from sessions s join users u on u.id = s.user_id
-      where s.uid = ${session} and s.ended_at is null for update of s`.execute(trx)
+      select users.uid as user, sessions.client from sessions join users on users.id = sessions.user_id
+      where sessions.uid = ${session} and sessions.ended_at is null for update of sessions`.execute(trx)
     const [openSession] = rows
     if (!openSession) return
     await endSession(trx, session, 'SIGNED_OUT')

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
 /** The context that an API operation gets when a page runs it. */
-interface PageContext {
+export interface PageContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
   config: Config
@@ -30,29 +30,34 @@ export type AuditedPageWrite = <T>(
  * a signed-in caller.
  */
 export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
-  const run = auditedWrites(db)
-  return (id, request, response, callback) => {
-    response.locals.operation = id
-    const notes: AuditNote[] = []
-    const address = request.ip ?? ''
-    const audit: PageContext['request']['audit'] = (object, details = {}, actor) =>
-      void notes.push({ object, details, actor })
-    const requestId = String(response.locals.requestId)
-    const requestFacts = {
-      id: requestId,
-      address,
-      locales: [],
-      acceptedType: '',
-      ifMatch: undefined,
-      url: request.originalUrl,
-      stream: request,
-      audited: notes,
-      audit,
-    }
+  const runAudited = auditedWrites(db)
+  return (operationId, request, response, callback) => {
+    response.locals.operation = operationId
+    // `runAudited` reads only these properties of an operation.
+    const operation = { signature: { id: operationId, effect: 'write' } } as Operation
+    const requestFacts = readRequestFacts(request, response)
+    const { id, address, audit } = requestFacts
     const userAgent = request.get('user-agent') ?? ''
-    const operation = { signature: { id, effect: 'write' } } as Operation
-    return run(operation, anonymousCaller, requestFacts, { config }, (context) =>
-      callback({ ...context, request: { id: requestId, address, userAgent, audit } }),
+    return runAudited(operation, anonymousCaller, requestFacts, { config }, (context) =>
+      callback({ ...context, request: { id, address, userAgent, audit } }),
     )
+  }
+}
+
+/** Returns what `auditedWrites` needs to know about a request. It writes the collected `audited` notes as audit rows. */
+function readRequestFacts(request: Request, response: Response) {
+  const audited: AuditNote[] = []
+  const audit: PageContext['request']['audit'] = (object, details = {}, actor) =>
+    void audited.push({ object, details, actor })
+  return {
+    id: String(response.locals.requestId),
+    address: request.ip ?? '',
+    locales: [],
+    acceptedType: '',
+    ifMatch: undefined,
+    url: request.originalUrl,
+    stream: request,
+    audited,
+    audit,
   }
 }

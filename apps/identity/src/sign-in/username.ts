@@ -17,26 +17,27 @@ const technicalLetters =
 export function toSkeleton(username: string): string {
   // Some letters have several small forms, such as ς and σ; converting to capitals first unifies them. The Turkish İ
   // becomes an i with a combining dot, which looks like an i.
-  const folded = username
+  const smallLetters = username
     .normalize('NFKC')
     .replace(invisibleCharacters, '')
     .toUpperCase()
     .toLowerCase()
     .replaceAll('i\u0307', 'i')
-  return replaceLookAlikes(folded.normalize('NFKC').trim())
+  return replaceLookAlikes(smallLetters.normalize('NFKC').trim())
 }
 
 /** Returns the username as it is stored. Throws 422 for spaces, invisible characters and mixed scripts. */
 export function parseUsername(text: string): string {
   const username = text.normalize('NFC')
-  if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
+  const hasSpaceOrControlCharacter = /[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username)
+  if (hasSpaceOrControlCharacter || username.search(invisibleCharacters) >= 0)
     throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technicalLetters.test(username))
     throw problems.refused(
       '/username',
       'A username must not contain phonetic letters or special symbols, such as ʜ or ™. Use ordinary letters and digits.',
     )
-  if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
+  if (hasLetterOfDeadScript(username) || !isOneScript(username.normalize('NFKC')))
     throw problems.refused('/username', 'A username must not mix letters of several scripts.')
   return username
 }
@@ -118,7 +119,7 @@ function isOneScript(text: string): boolean {
 }
 
 /** Returns whether the text contains a letter outside the scripts of `scriptNames`. */
-const hasUnusedScript = (text: string): boolean =>
+const hasLetterOfDeadScript = (text: string): boolean =>
   [...text].some(
     (letter) =>
       !sharedScriptPattern.test(letter) && ![...scriptExtensionPatterns.values()].some((script) => script.test(letter)),

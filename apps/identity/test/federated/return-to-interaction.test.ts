@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { takeHandover } from '../../src/sign-in/federated/session-handover-tickets.ts'
+import { consumeHandoverTicket } from '../../src/sign-in/federated/session-handover-tickets.ts'
 import type { Service } from '../app-under-test.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
 import {
@@ -46,14 +46,14 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
           where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
       ).rows.length
     const ticket = await issueTicket()
-    const taken = await Promise.all([1, 2, 3].map(() => takeHandover(service.db, ticket, 'page-1', facts)))
+    const taken = await Promise.all([1, 2, 3].map(() => consumeHandoverTicket(service.db, ticket, 'page-1', facts)))
     expect(taken.filter(Boolean)).toEqual([
       { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
     ])
-    expect(await takeHandover(service.db, await issueTicket(), 'page-2', facts)).toBeUndefined()
+    expect(await consumeHandoverTicket(service.db, await issueTicket(), 'page-2', facts)).toBeUndefined()
     const late = await issueTicket()
     await sql`update sso_tickets set expires_at = now() - interval '1 second'`.execute(service.db)
-    expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
+    expect(await consumeHandoverTicket(service.db, late, 'page-1', facts)).toBeUndefined()
     // The sessions of the two rejected tickets were ended.
     expect(await open()).toBe(1)
     const { rows } = await sql`

@@ -1,6 +1,6 @@
-import { type ApiToken, type ApiTokenBody, type NewApiToken, selectHeldRoles } from '@sluice/contracts'
+import { type ApiToken, type ApiTokenBody, type NewApiToken, type Role, selectHeldRoles } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { splitRoles } from '../../effective-roles.ts'
+import { splitEnabledAndDormantRoles } from '../../effective-roles.ts'
 import {
   addApiToken,
   type ApiTokenRow,
@@ -11,7 +11,7 @@ import {
 import { isUid } from '../../is-uid.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable } from '../role-rules.ts'
-import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './identity-proof.ts'
+import { lockOwnUser, proveIdentityOrRecentSignIn, readOwnUser } from './identity-proof.ts'
 
 const dayMs = 86_400_000
 const maxDays = 365
@@ -25,9 +25,14 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   expires: row.expires_at.toISOString(),
   lastUsed: row.last_used_at?.toISOString(),
   usable: row.usable,
-  // The roles that the user still holds and that the organisation's feature switches enable.
-  effectiveRoles: row.usable ? splitRoles(selectHeldRoles(row.held_roles, row.roles.join(' ')), row).roles : [],
+  effectiveRoles: row.usable ? listEffectiveRoles(row) : [],
 })
+
+/** Returns the token's roles that the user still holds and that the organisation's feature switches enable. */
+function listEffectiveRoles(row: ApiTokenRow): Role[] {
+  const heldRoles = selectHeldRoles(row.held_roles, row.roles.join(' '))
+  return splitEnabledAndDormantRoles(heldRoles, row).roles
+}
 
 /** Returns the caller's API tokens, newest first. */
 export async function listOwnApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {
@@ -45,11 +50,11 @@ export async function createApiToken(
   const { write, caller, request } = input
   assertGrantable(caller, body.roles)
   const expires = parseExpiry(body.expires)
-  const lockProvenUser = await proveIdentityUnlessFresh(body, input)
+  const lockProvenUser = await proveIdentityOrRecentSignIn(body, input)
   return write(async (trx) => {
     const { id } = await lockProvenUser(trx)
     const created = await addApiToken(trx, id, { ...body, expires })
-    if (!created)
+    if (created === 'too many tokens')
       throw problems.refused('/', `You already have ${maxApiTokens} API tokens, the maximum. Delete one first.`)
     const token = presentApiToken(created.row)
     request.audit(caller.uid, { apiToken: toTokenAudit(token) })

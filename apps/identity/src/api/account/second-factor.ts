@@ -9,7 +9,7 @@ import {
   removeSecondFactor,
 } from '../../sign-in/second-factor/second-factor.ts'
 import { createEnrolment } from '../../sign-in/second-factor/totp.ts'
-import { auditThrottled, admitCode, forgiveAttempt } from '../../sign-in/throttle/throttle.ts'
+import { auditIfThrottled, countCodeAttempt, clearFailuresAfterSuccess } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './identity-proof.ts'
 
@@ -42,7 +42,7 @@ export async function startSetup(
 /** Activates the TOTP seed. A correct code proves that the user's app has the seed. */
 export async function confirmSetup({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
-  const attempt = await auditThrottled(() => admitCode(db, caller.uid, request.address), caller, input)
+  const attempt = await auditIfThrottled(() => countCodeAttempt(db, caller.uid, request.address), caller, input)
   const recoveryCodes = await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     const result = await confirmEnrolment(trx, id, code, config.SECRET_KEYS)
@@ -52,7 +52,7 @@ export async function confirmSetup({ code }: CodeBody, input: IdentityRequestCon
       request.audit(caller.uid, { outcome: result })
       return undefined
     }
-    await forgiveAttempt(trx, attempt)
+    await clearFailuresAfterSuccess(trx, attempt)
     await mailSecondFactorChanged(trx, config, { id }, 'set up')
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return result

@@ -16,13 +16,18 @@ interface AllowedApplicationRow extends Omit<AllowedApplication, 'allowed' | 'la
 export const allowedApplicationOperations = {
   list: defineIdentityOperation(allowedApplications.list, async ({ db, caller }) => {
     const { rows } = await sql<AllowedApplicationRow>`
-      select a.uid as id, a.sso_client_id as "ssoClientId", a.client_name as "clientName", k.scopes, k.created_at, k.updated_at,
+      select applications.uid as id, applications.sso_client_id as "ssoClientId", applications.client_name as "clientName",
+        consents.scopes, consents.created_at, consents.updated_at,
         (
-          select max(greatest(m.created_at, m.consumed_at)) from sessions s join oidc_models m on m.session_id = s.id
-          where s.user_id = u.id and m.sso_client_config_id = a.id and m.model in ('Grant', 'AuthorizationCode', 'RefreshToken')
+          select max(greatest(oidc_models.created_at, oidc_models.consumed_at))
+          from sessions join oidc_models on oidc_models.session_id = sessions.id
+          where sessions.user_id = users.id and oidc_models.sso_client_config_id = applications.id
+            and oidc_models.model in ('Grant', 'AuthorizationCode', 'RefreshToken')
         ) as used_at
-      from application_consents k join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
-      where u.uid = ${caller.uid} order by lower(a.client_name), a.id limit 1000`.execute(db)
+      from application_consents consents
+      join users on users.id = consents.user_id
+      join sso_client_configs applications on applications.id = consents.sso_client_config_id
+      where users.uid = ${caller.uid} order by lower(applications.client_name), applications.id limit 1000`.execute(db)
     return rows.map(({ created_at, updated_at, used_at, scopes, ...row }) => ({
       ...row,
       scopes: applicationScopes.filter((scope) => scopes.includes(scope)),

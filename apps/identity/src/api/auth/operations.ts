@@ -39,39 +39,38 @@ export const authOperations = {
 
 /** Signs in with a password. Returns tokens, or a ticket if a code is required. */
 export async function loginWithPassword(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
-  const { context, issueTokensFor } = createTokenSignIn(input)
-  const result = await signIn(body, context)
-  if (result.kind === 'signed-in') return issueTokensFor(result)
+  const refreshToken = generateRefreshToken()
+  const result = await signIn(body, createSignInContext(input, refreshToken))
+  if (result.kind === 'signed-in') return issueTokensFor(result, refreshToken, input)
   return { secondFactor: { ticket: result.ticket, methods: result.methods } }
 }
 
 /** Completes a sign-in with a code. */
 export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<TokenPair> {
-  const { context, issueTokensFor } = createTokenSignIn(input)
-  return issueTokensFor(await signInWithCode(body, context))
+  const refreshToken = generateRefreshToken()
+  const signedIn = await signInWithCode(body, createSignInContext(input, refreshToken))
+  return issueTokensFor(signedIn, refreshToken, input)
 }
 
-/**
- * Generates a refresh token. Returns a sign-in context that stores this token when the session opens, and a function
- * that returns it together with a new access token.
- */
-function createTokenSignIn(input: IdentityRequestContext) {
-  const { db, write, config, request } = input
-  const refreshToken = generateRefreshToken()
-  const context: SignInContext = {
+/** Returns the context of a sign-in that stores `refreshToken` in the transaction that opens the session. */
+function createSignInContext(
+  { db, write, config, request }: IdentityRequestContext,
+  refreshToken: string,
+): SignInContext {
+  return {
     db,
     write,
     config,
     request: {
       address: request.address,
       userAgent: request.stream.headers['user-agent'] ?? '',
-      audit: (...note) => request.audit(...note),
+      audit: (object, details, actor) => request.audit(object, details, actor),
     },
     async onSessionOpened(trx, session) {
       await addRefreshToken(trx, session, refreshToken)
     },
   }
-  const issueTokensFor = ({ user, session }: SignedIn) =>
-    issueTokens(input, { user: user.uid, client: user.client, session, refreshToken })
-  return { context, issueTokensFor }
 }
+
+const issueTokensFor = ({ user, session }: SignedIn, refreshToken: string, input: IdentityRequestContext) =>
+  issueTokens(input, { user: user.uid, client: user.client, session, refreshToken })

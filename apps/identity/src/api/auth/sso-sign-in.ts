@@ -22,24 +22,23 @@ import {
 } from '../../sign-in/federated/authorization-code-exchange.ts'
 import { type ProviderConfig, buildCallbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import {
-  type ProviderProblem,
   noSingleSignOnProblem,
   notAdmittedProblem,
   providerFailedProblem,
   toProviderProblem,
   unknownSignInProblem,
 } from '../../sign-in/federated/provider-problem.ts'
-import { issueHandover } from '../../sign-in/federated/session-handover-tickets.ts'
+import { issueHandoverTicket } from '../../sign-in/federated/session-handover-tickets.ts'
 import {
   type PendingSignIn,
-  beginSignIn,
+  createPendingSignIn,
   isSameBrowser,
-  openState,
+  parseState,
   consumeState,
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { startSession } from '../../sign-in/sessions/sessions.ts'
-import { uncountAttempt } from '../../sign-in/throttle/throttle.ts'
+import { subtractFailure } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { issueTokens } from './issue-tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
@@ -54,38 +53,40 @@ export async function finishSso(
   query: SsoCallbackQuery,
   input: IdentityRequestContext,
 ): Promise<JsonResponse<TokenPair> | HtmlPage | RedirectResponse> {
-  const { config, request } = input
-  const pending = openState(config.SECRET_KEYS, query.state)
-  const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
-  const secret = pending && cookies.read(request.stream.headers.cookie, pending.browser)
-  if (!pending || !secret || !isSameBrowser(pending, secret)) throw unknownSignInProblem()
-  // The callback names another provider than the one where the sign-in started, as in a mix-up attack (RFC 9207).
-  if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
+  const { db, request } = input
+  const { pending, secret, clearCookieHeader } = readPendingSignIn(query, input)
 
   // Throttle before the state is consumed, so that a throttled browser can retry with the same state and cookie.
-  let countedAttempt: string
-  try {
-    countedAttempt = await countCallback(input.db, request.address)
-  } catch (error) {
-    return redirectToInteraction(error, pending, input, {})
-  }
-  const headers = { 'Set-Cookie': cookies.clear(pending.browser) }
-  if (!(await consumeState(input.db, query.state, pending))) throw unknownSignInProblem()
+  const throttleKey = await countCallback(db, request.address).catch((error: unknown) =>
+    redirectToInteraction(error, pending, input, {}),
+  )
+  if (throttleKey instanceof ProblemPageRedirect) return throttleKey
+  if (!(await consumeState(db, query.state, pending))) throw unknownSignInProblem()
   try {
     const provider = await readProvider(pending, input)
-    const signInResult = await signInAtProvider(
-      provider,
-      { state: query.state, secret, pending, countedAttempt },
-      input,
-    )
-    if (signInResult.ticket !== undefined)
-      return new RedirectResponse(buildInteractionUrl(pending, input, { ticket: signInResult.ticket }), headers)
+    const signedIn = await signInAtProvider(provider, { state: query.state, secret, pending, throttleKey }, input)
+    if (signedIn.ticket !== undefined)
+      return new RedirectResponse(buildInteractionUrl(pending, input, { ticket: signedIn.ticket }), clearCookieHeader)
     if (prefersHtml(request.stream.headers.accept))
-      return new HtmlPage(renderSignedInPage(signInResult, input), { ...buildPageHeaders(), ...headers })
-    return new JsonResponse(await issueTokens(input, signInResult), headers)
+      return new HtmlPage(renderSignedInPage(signedIn, input), { ...buildPageHeaders(), ...clearCookieHeader })
+    return new JsonResponse(await issueTokens(input, signedIn), clearCookieHeader)
   } catch (error) {
-    return redirectToInteraction(error, pending, input, headers)
+    return redirectToInteraction(error, pending, input, clearCookieHeader)
   }
+}
+
+/**
+ * Returns the pending sign-in of the `state` parameter, the secret from the browser's cookie, and the header that
+ * deletes this cookie. Throws if the state is invalid, if another browser started the sign-in, or if the callback names
+ * another provider than the one where the sign-in started, as in a mix-up attack (RFC 9207).
+ */
+function readPendingSignIn({ state, provider }: SsoCallbackQuery, { config, request }: IdentityRequestContext) {
+  const pending = parseState(config.SECRET_KEYS, state)
+  if (!pending || pending.config !== provider.toLowerCase()) throw unknownSignInProblem()
+  const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
+  const secret = cookies.read(request.stream.headers.cookie, pending.browser)
+  if (!secret || !isSameBrowser(pending, secret)) throw unknownSignInProblem()
+  return { pending, secret, clearCookieHeader: { 'Set-Cookie': cookies.clear(pending.browser) } }
 }
 
 /**
@@ -99,9 +100,10 @@ function redirectToInteraction(
   headers: Record<string, string>,
 ): ProblemPageRedirect {
   const startedOnPage = pending.interaction !== undefined
-  // The page also explains 502, a failure of the provider.
-  const canBeShown = error instanceof Problem && (error.status < 500 || error.status === 502)
-  if (!startedOnPage || !canBeShown) throw error
+  if (!startedOnPage || !(error instanceof Problem)) throw error
+  const providerFailed = error.status === 502
+  const isInternal = error.status >= 500 && !providerFailed
+  if (isInternal) throw error
   return new ProblemPageRedirect(buildInteractionUrl(pending, input, { problem: error.code }), headers)
 }
 
@@ -145,8 +147,8 @@ interface ProviderCallback {
   /** The secret from the browser's cookie. */
   secret: string
   pending: PendingSignIn
-  /** The key under which the throttle counted this callback. */
-  countedAttempt: string
+  /** The key under which the throttle counted this callback as a failure. */
+  throttleKey: string
 }
 
 /**
@@ -155,52 +157,49 @@ interface ProviderCallback {
  */
 async function signInAtProvider(
   provider: ProviderConfig,
-  { state, secret, pending, countedAttempt }: ProviderCallback,
+  { state, secret, pending, throttleKey }: ProviderCallback,
   input: IdentityRequestContext,
 ) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const providerFacts = { provider: provider.uid, issuer: provider.issuer.href }
-  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(toProviderProblemOrThrow)
-  if (person instanceof Error) {
-    await write(async () => {
-      const details = { outcome: person.fault, reason: person.message, ...providerFacts }
-      request.audit(null, details, { client: provider.client })
-    })
-    throw providerFailedProblem(person)
-  }
-  const signInResult = await write(async (trx) => {
-    const admitted = await admitFederatedUser(trx, provider, person)
-    const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
-    const actor = { user: user?.uid, client: provider.client }
-    const openedSession =
-      user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
-    if (openedSession) await uncountAttempt(trx, countedAttempt)
-    request.audit(
-      user?.uid ?? null,
-      {
-        outcome: refusal ?? 'signed in',
-        ...(openedSession && { session: openedSession.session.uid }),
-        ...providerFacts,
-        subject: person.subject,
-        ssoId: person.ssoId,
-        ...activation,
-      },
-      actor,
-    )
-    return openedSession && user && { ...openedSession, user: user.uid, client: user.client, signedInUser: user }
+  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch((error: unknown) =>
+    auditProviderFailureAndThrow(error, provider, input),
+  )
+  const signedIn = await write(async (trx) => {
+    const { user, refusal, activation } = await admitFederatedUser(trx, provider, person)
+    const admittedUser = refusal === undefined ? user : undefined
+    const opened = admittedUser && (await openSsoSession(trx, admittedUser, person, pending, input))
+    if (opened) await subtractFailure(trx, throttleKey)
+    const details = {
+      outcome: refusal ?? 'signed in',
+      ...(opened && { session: opened.session.uid }),
+      ...toProviderAudit(provider),
+      subject: person.subject,
+      ssoId: person.ssoId,
+      ...activation,
+    }
+    request.audit(user?.uid ?? null, details, { user: user?.uid, client: provider.client })
+    return opened && { ...opened, user: admittedUser.uid, client: admittedUser.client, signedInUser: admittedUser }
   })
   // An error inside `write` would roll back the audit row, so this function throws afterwards.
-  if (!signInResult) throw notAdmittedProblem()
-  return signInResult
+  if (!signedIn) throw notAdmittedProblem()
+  return signedIn
 }
 
-/** Converts an error of the provider to a problem response. Rethrows all other errors. */
-function toProviderProblemOrThrow(error: unknown): ProviderProblem {
+/** Audits an error of the provider and throws its problem response. Rethrows an internal error without an audit row. */
+async function auditProviderFailureAndThrow(
+  error: unknown,
+  provider: ProviderConfig,
+  { write, request }: IdentityRequestContext,
+): Promise<never> {
   const problem = toProviderProblem(error)
   if (!problem) throw error
-  return problem
+  const details = { outcome: problem.fault, reason: problem.message, ...toProviderAudit(provider) }
+  await write(async () => request.audit(null, details, { client: provider.client }))
+  throw providerFailedProblem(problem)
 }
+
+const toProviderAudit = ({ uid, issuer }: ProviderConfig) => ({ provider: uid, issuer: issuer.href })
 
 /**
  * Opens the session. Returns a one-time ticket if the sign-in started on an interaction page, otherwise the session's
@@ -218,13 +217,15 @@ async function openSsoSession(
   const session = await startSession(trx, { user, lifetimes: config, address, userAgent, amr })
   if (interaction === undefined)
     return { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
-  return { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }
+  // The interaction page needs no refresh token: the application gets its own.
+  return { session, refreshToken: '', ticket: await issueHandoverTicket(trx, { session, interaction }) }
 }
 
 /**
  * Redirects the browser to the SSO provider of the organisation, and sets a cookie that ties the sign-in to this
  * browser. Writes nothing to the database, because the encrypted `state` parameter carries the data of the sign-in.
- * `interaction` is the sign-in page of an application, if the user comes from one.
+ * `interaction` is the sign-in page of an application, if the user comes from one; `mark` proves that this browser
+ * received that page.
  */
 export async function startSso(
   clientCode: string,
@@ -236,7 +237,7 @@ export async function startSso(
   const provider = await findProviderConfig(db, config, { clientCode })
   if (!provider) throw noSingleSignOnProblem()
   const signInFacts = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
-  const { pending, secret, state } = beginSignIn(config.SECRET_KEYS, signInFacts)
+  const { pending, secret, state } = createPendingSignIn(config.SECRET_KEYS, signInFacts)
   try {
     const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
     const url = await createAuthorizationUrl(provider, federation, { state, secret })

@@ -128,7 +128,7 @@ export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   hasRole(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
 const selectFromClient = (column: 'code' | 'name') =>
-  sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
+  sql`(select clients.${sql.ref(column)} from clients where clients.uid = r.client)`
 
 /** The searchable properties of the organisation of a row with a column `client`. */
 export const clientProperties = {

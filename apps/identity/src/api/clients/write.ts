@@ -18,29 +18,33 @@ export async function createClient(
 }
 
 /**
- * Replaces an organisation. Throws 422 for disabling the last organisation with an active super admin. Disabling an
- * organisation ends the sessions of its users, after the transaction: a million sessions take too long for one. Until
- * they are ended, the service refuses them because the organisation is disabled. Sessions that remain are ended before
- * the organisation is enabled again.
+ * Replaces an organisation. Throws 422 for disabling the last organisation with an active super admin.
+ *
+ * Disabling an organisation ends the sessions of its users, after the transaction, because there may be a million.
+ * Until then the service refuses them anyway. If that step fails, sessions remain. So enabling the organisation ends
+ * them first: most before the transaction, because there may be many, and the rest within it.
  */
 export async function updateClient(
   uid: string,
   body: ClientBody,
   { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
+  const isEnabledBy = (before: ClientRow) => before.disabled && !body.disabled
+  const isDisabledBy = (before: ClientRow) => !before.disabled && body.disabled
   const clientBeforeLock = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
-  if (clientBeforeLock.disabled && !body.disabled) await endSessionsOfClient(db, clientBeforeLock.uid)
+  if (isEnabledBy(clientBeforeLock)) await endSessionsOfClient(db, clientBeforeLock.uid)
   const updatedClient = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // The lock prevents new sign-ins, so no session is left after this.
-    if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
+    // This call ends the few sessions that are left. The lock prevents new sign-ins.
+    if (isEnabledBy(before)) await endSessionsOfClient(trx, before.uid)
     const updateRow = () => clientRecords.update(trx, caller, before, toClientColumns(body))
-    const isBeingDisabled = body.disabled && !before.disabled
-    const after = isBeingDisabled ? await assertSuperAdminRemainsAfter(trx, '/disabled', updateRow) : await updateRow()
+    const after = isDisabledBy(before)
+      ? await assertSuperAdminRemainsAfter(trx, '/disabled', updateRow)
+      : await updateRow()
     request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
-  if (updatedClient.disabled && !clientBeforeLock.disabled) await endSessionsOfClient(db, updatedClient.uid)
+  if (isDisabledBy(clientBeforeLock)) await endSessionsOfClient(db, updatedClient.uid)
   return updatedClient
 }
 

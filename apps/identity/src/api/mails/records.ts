@@ -20,7 +20,7 @@ interface MailRecipient {
 }
 
 const selectFromUser = (column: 'uid' | 'username') =>
-  sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
+  sql`select users.${sql.ref(column)} from users where users.id = r.user_id`
 
 export const mailRecords = createRecordRepository<MailRow, MailSummary, IdentityRequestContext>({
   noun: 'mail',

@@ -7,7 +7,7 @@ import {
   type ReportColumn,
   type ReportPager,
 } from '@sluice/records'
-import { splitRoles } from '../../effective-roles.ts'
+import { splitEnabledAndDormantRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { userRecords, chooseUserRecords } from '../users/records.ts'
@@ -20,7 +20,8 @@ interface UserAccessColumns {
 type UserAccessRow = User & Partial<UserAccessColumns>
 
 /** Maintenance deletes ended sessions, so the user's column keeps the time of the last sign-in. */
-const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
+const lastSignIn = sql`greatest(
+  r.last_signed_in_at, (select max(sessions.created_at) from sessions where sessions.user_id = r.id))`
 
 const joinValues = (values: readonly string[]) => values.join(', ')
 const toClientSwitches = ({ client }: User) => ({
@@ -52,7 +53,7 @@ const reportColumns: ReportColumn<UserAccessRow>[] = [
     name: 'Roles switched off',
     column: 'dormantAuths',
     valueType: 'TEXT',
-    cell: (user) => joinValues(splitRoles(user.auths, toClientSwitches(user)).dormantRoles),
+    cell: (user) => joinValues(splitEnabledAndDormantRoles(user.auths, toClientSwitches(user)).dormantRoles),
   },
   {
     name: 'User groups',
@@ -113,17 +114,12 @@ export async function readUserAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
-  const { body: users, headers } = await chooseReportRecords(analyticsPlatform).search(
-    input.db,
-    input,
-    toSearchRequest(query),
-  )
-  const extras = await readExtras(
-    input.db,
-    users.map(({ id }) => id),
-  )
+  const reportRecords = chooseReportRecords(analyticsPlatform)
+  const { body: users, headers } = await reportRecords.search(input.db, input, toSearchRequest(query))
+  const userIds = users.map(({ id }) => id)
+  const accessByUser = await readLastSignInsAndTokens(input.db, userIds)
   return buildTabularResult<UserAccessRow>(
-    users.map((user) => ({ ...user, ...extras.get(user.id) })),
+    users.map((user) => ({ ...user, ...accessByUser.get(user.id) })),
     {
       table: 'user-access',
       title: 'User access',
@@ -134,12 +130,16 @@ export async function readUserAccessReport(
   )
 }
 
-async function readExtras(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+/** Returns the report's columns that the user list lacks, by the uid of the user. */
+async function readLastSignInsAndTokens(
+  db: Kysely<DB>,
+  uids: readonly string[],
+): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
-      (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"
+      (select count(*) from api_tokens where api_tokens.user_id = r.id and api_tokens.expires_at > now()) as "apiTokens"
     from users r where r.uid = any(${uids})`.execute(db)
-  return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
+  return new Map(rows.map(({ uid, ...columns }) => [uid, columns]))
 }
 
 function parsePagerHeaders(headers: Record<string, string>): ReportPager {

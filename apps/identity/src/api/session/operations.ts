@@ -123,7 +123,8 @@ async function readSession(input: IdentityRequestContext): Promise<CurrentSessio
 }
 
 /**
- * Returns the user's enabled and dormant roles (see `splitRoles`), or those granted to the application or API token.
+ * Returns the user's enabled and dormant roles (see `splitEnabledAndDormantRoles`), or those granted to the application
+ * or API token.
  */
 const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
@@ -163,8 +164,8 @@ interface SessionFacts {
 
 interface SessionRows {
   user: unknown
-  home: unknown
-  client: unknown
+  home_client: unknown
+  active_client: unknown
   groups: unknown[]
   usernames: Record<string, string> | null
   roles_at_issue: Role[] | null
@@ -172,40 +173,49 @@ interface SessionRows {
 }
 
 /**
- * Reads the rows for `readSession` in one statement, because front ends request the session with every page. Does not
- * limit the user to the active organisation, because a super admin may act for another organisation. API tokens and
- * applications cannot do that: their organisation is `caller.client`.
+ * Reads the rows for `readSession` in one statement, because front ends request the session with every page: the user,
+ * their own organisation (`home_client`), the organisation for which the session acts (`active_client`), and so on.
+ * These two differ if a super admin acts for another organisation. API tokens and applications cannot do that: they act
+ * for `caller.client`.
  */
 async function readSessionFacts({ db, caller }: IdentityRequestContext): Promise<SessionFacts> {
   const { rows } = await sql<SessionRows>`
     ${prepared('signed-in-as')}
-    select row_to_json(u) as "user", row_to_json(home) as home, row_to_json(c) as client, s.roles_at_issue,
+    select row_to_json(users) as "user", row_to_json(home_client) as home_client,
+      row_to_json(active_client) as active_client, sessions.roles_at_issue,
       array(
-        select row_to_json(g) from user_group_members m join user_groups g on g.id = m.user_group_id
-        where m.user_id = u.id order by g.id
+        select row_to_json(user_groups)
+        from user_group_members members join user_groups on user_groups.id = members.user_group_id
+        where members.user_id = users.id order by user_groups.id
       ) as groups,
-      (select json_object_agg(a.uid, a.username) from users a where a.uid in (u.created_by, u.updated_by)) as usernames,
+      (
+        select json_object_agg(authors.uid, authors.username)
+        from users authors where authors.uid in (users.created_by, users.updated_by)
+      ) as usernames,
       not exists (
-        select from sessions e where e.user_id = u.id and (e.ended_at is not null or e.expires_at < now())
+        select from sessions past
+        where past.user_id = users.id and (past.ended_at is not null or past.expires_at < now())
       ) as intro
-    from users u
-    join clients home on home.uid = u.client
-    left join sessions s on s.uid = ${caller.session || null}
-    join clients c on c.uid = coalesce(case when ${caller.inPerson}::boolean then s.client end, ${caller.client})
-    where u.uid = ${caller.uid}`.execute(db)
+    from users
+    join clients home_client on home_client.uid = users.client
+    left join sessions on sessions.uid = ${caller.session || null}
+    join clients active_client
+      on active_client.uid = coalesce(case when ${caller.inPerson}::boolean then sessions.client end, ${caller.client})
+    where users.uid = ${caller.uid}`.execute(db)
   const [sessionRows] = rows
   if (!sessionRows) throw problems.notFound('user')
   const row = parseJsonRow<UserRow>(sessionRows.user)
-  const home = parseJsonRow<ClientRow>(sessionRows.home)
+  const homeClient = parseJsonRow<ClientRow>(sessionRows.home_client)
+  const groups = sessionRows.groups.map((group) => parseJsonRow<UserGroupRow>(group))
   const references = {
-    clients: new Map([[home.uid, home]]),
-    groups: new Map([[row.id, sessionRows.groups.map((group) => parseJsonRow<UserGroupRow>(group))]]),
+    clients: new Map([[homeClient.uid, homeClient]]),
+    groups: new Map([[row.id, groups]]),
     usernames: new Map(Object.entries(sessionRows.usernames ?? {})),
   }
   return {
     row,
     references,
-    client: parseJsonRow<ClientRow>(sessionRows.client),
+    client: parseJsonRow<ClientRow>(sessionRows.active_client),
     rolesAtIssue: sessionRows.roles_at_issue,
     intro: sessionRows.intro,
   }

@@ -50,6 +50,7 @@ export async function updateSsoClientConfig(
   input: IdentityRequestContext,
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
+  // oidc-provider checks the settings before the transaction. The other checks run again with the locked row.
   const currentRow = await ssoClientConfigRecords.read(db, caller, uid)
   if (clientId !== undefined) assertApplicationInClient(clientId, currentRow)
   assertMayManageApplication(caller, currentRow)
@@ -62,7 +63,7 @@ export async function updateSsoClientConfig(
     assertApplicationConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
-      ...(mustRevokeOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
+      ...(mustRevokeClientCredentialsTokens(before, columns) && { token_valid_after: sql`now()` }),
     })
     request.audit(uid, { before: toApplicationAudit(before), after: toApplicationAudit(after) })
     return after
@@ -133,7 +134,7 @@ const toApplicationColumns = (body: SsoClientConfigBody) => ({
  * Returns whether a change must revoke the tokens of the application itself. After a new secret, others may know the
  * old one.
  */
-function mustRevokeOwnTokens(
+function mustRevokeClientCredentialsTokens(
   before: SsoClientConfigRow,
   after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>,
 ) {

@@ -3,7 +3,12 @@ import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import { testProvider } from '../../sign-in/federated/check-provider.ts'
 import { defineIdentityOperation } from '../operation-context.ts'
 import { ssoProviderConfigRecords } from './records.ts'
-import { updateOfClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
+import {
+  updateProviderConfigOfClient,
+  createSsoProviderConfig,
+  deleteSsoProviderConfig,
+  updateSsoProviderConfig,
+} from './write.ts'
 
 const { ssoProviderConfigs } = identityOperations
 
@@ -28,7 +33,7 @@ export const ssoProviderConfigOperations = {
   ),
 
   updateForClient: defineIdentityOperation(ssoProviderConfigs.updateForClient, (input) =>
-    updateOfClient(input.params, input.body, input),
+    updateProviderConfigOfClient(input.params, input.body, input),
   ),
 
   delete: defineIdentityOperation(ssoProviderConfigs.delete, async (input) => {

@@ -24,12 +24,12 @@ export async function createSsoProviderConfig(
   input: IdentityRequestContext,
 ): Promise<SsoProviderConfigRow> {
   const { write, caller, config, request } = input
-  await assertProviderReachable(body, input)
+  await assertAddressPermitted(body, input)
   return write(async (trx) => {
     const uid = randomUUID()
     const client = await resolveClient(trx, caller, body.client?.id)
-    // A concurrent change of a user's roles locks the config, which does not exist yet. Without a config it locks the
-    // organisation, so this lock makes it wait.
+    // `assertProviderTrusted` locks the config, or the organisation if it has none yet. This lock makes a concurrent
+    // change of a user's roles wait for the new config, so that the change is checked against it.
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const row = await ssoProviderConfigRecords.insert(trx, caller, {
@@ -55,7 +55,7 @@ export async function updateSsoProviderConfig(
 ): Promise<SsoProviderConfigRow> {
   const { db, write, caller, request } = input
   await ssoProviderConfigRecords.read(db, caller, uid)
-  await assertProviderReachable(body, input)
+  await assertAddressPermitted(body, input)
   return write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertClientUnchanged(body, before, 'An SSO provider config')
@@ -106,9 +106,11 @@ const isIssuerChanged = (before: SsoProviderConfigRow, { provider, clientDomain 
   parseIssuer(before.provider, before.client_domain).href !== parseIssuer(provider, clientDomain).href
 
 /**
- * Returns the columns of the client id and the encrypted secret. An absent field keeps the stored value; null (an empty
- * string in the request) removes it. Throws 422 if the address of the provider changes and the body has no secret.
- * Otherwise callers, who may not read the secret, could have it sent to an address of their choice.
+ * Returns the columns of the client id and the encrypted secret. An absent field keeps the stored value, and null (an
+ * empty string in the request) removes it.
+ *
+ * Throws 422 if the address of the provider changes and the body has no secret. Otherwise callers, who may not read the
+ * stored secret, could have it sent to an address of their choice.
  */
 function toCredentialColumns(
   before: SsoProviderConfigRow,
@@ -116,7 +118,8 @@ function toCredentialColumns(
   { config }: IdentityRequestContext,
 ) {
   const { clientId, clientSecret } = body
-  if (clientSecret === undefined && before.client_secret !== null && isIssuerChanged(before, body))
+  const keepsSecret = clientSecret === undefined
+  if (keepsSecret && before.client_secret !== null && isIssuerChanged(before, body))
     throw problems.refused(
       '/clientSecret',
       'The stored secret belongs to the provider at the old address. Send the secret for the new address, or an empty string for none.',
@@ -124,15 +127,15 @@ function toCredentialColumns(
   const newSecret = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {
     client_id: clientId === undefined ? before.client_id : clientId,
-    client_secret: clientSecret === undefined ? before.client_secret : newSecret,
+    client_secret: keepsSecret ? before.client_secret : newSecret,
   }
 }
 
 /**
- * Throws 422 for an address that outgoing requests may not reach, such as a private one. Accepts an address that DNS
- * cannot resolve at the moment.
+ * Throws 422 for an address that outgoing requests may not reach, such as a private one. Accepts an address with
+ * another problem, such as one that DNS cannot resolve at the moment.
  */
-async function assertProviderReachable(
+async function assertAddressPermitted(
   { provider, clientDomain }: SsoProviderConfigBody,
   { federation }: IdentityRequestContext,
 ): Promise<void> {
@@ -140,7 +143,8 @@ async function assertProviderReachable(
     await federation.outgoing.check(parseIssuer(provider, clientDomain))
   } catch (error) {
     if (!(error instanceof OutgoingProblem)) throw error
-    if (error.refused) throw problems.refused('/clientDomain', error.message)
+    const isForbidden = error.refused
+    if (isForbidden) throw problems.refused('/clientDomain', error.message)
   }
 }
 
@@ -168,8 +172,11 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
   )
 }
 
-/** Updates a config of the given organisation; throws 404 for a config of another one. Returns it with credentials. */
-export async function updateOfClient(
+/**
+ * Updates a provider config of the given organisation. Throws 404 for a config of another one. Unlike other responses,
+ * this one includes the client id and the decrypted secret.
+ */
+export async function updateProviderConfigOfClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,

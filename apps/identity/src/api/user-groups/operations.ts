@@ -39,8 +39,8 @@ async function auditDeletedMembers(
   { request }: IdentityRequestContext,
 ): Promise<void> {
   const { rows } = await sql<{ username: string }>`
-    select u.username from user_group_members m join users u on u.id = m.user_id
-    where m.user_group_id = ${group.id} order by u.username limit 1000`.execute(trx)
+    select users.username from user_group_members members join users on users.id = members.user_id
+    where members.user_group_id = ${group.id} order by users.username limit 1000`.execute(trx)
   const countResult = await sql<{ members: number }>`
     select count(*) as members from user_group_members where user_group_id = ${group.id}`.execute(trx)
   const { members } = countResult.rows[0]!

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type SqlBool, sql, type Transaction } from 'kysely'
 import {
   hasRole,
   identityOperations,
@@ -40,11 +40,10 @@ async function listMembers(
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User[]>> {
   const group = await userGroupRecords.read(input.db, input.caller, uid)
-  const members = filterUsers({
-    name: `members of ${group.uid}`,
-    condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
-    inTotalsTable: false,
-  })
+  // `r` is the row of the user.
+  const isMember = sql<SqlBool>`exists (
+    select from user_group_members members where members.user_id = r.id and members.user_group_id = ${group.id})`
+  const members = filterUsers({ name: `members of ${group.uid}`, condition: isMember, inTotalsTable: false })
   return members.search(input.db, input, toSearchRequest(query), input.request.url)
 }
 
@@ -111,30 +110,9 @@ export async function replaceGroups(
   user: GroupMember,
   requested: UserBody['userGroups'] = [],
 ): Promise<GroupChange> {
-  const uids = requested.map(({ id }) => id.toLowerCase())
-  const { rows } = await sql<{ id: number; uid: string }>`
-    select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
-  const existingUids = new Set(rows.map(({ uid }) => uid))
-  const missingIndex = uids.findIndex((uid) => !existingUids.has(uid))
-  if (missingIndex >= 0)
-    throw problems.refused(
-      `/userGroups/${missingIndex}/id`,
-      `No user group of this organisation has the id ${uids[missingIndex]}. Choose an existing group.`,
-    )
-  const ids = rows.map(({ id }) => id)
-  const { rows: left } = await sql<GroupName>`
-    with left_groups as (
-      delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids}) returning user_group_id)
-    select uid as id, code from user_groups where id in (select user_group_id from left_groups) order by code`.execute(
-    trx,
-  )
-  const { rows: joined } = await sql<GroupName>`
-    with joined_groups as (
-      insert into user_group_members (user_id, user_group_id)
-      select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing returning user_group_id)
-    select uid as id, code from user_groups where id in (select user_group_id from joined_groups) order by code`.execute(
-    trx,
-  )
+  const ids = await lockRequestedGroups(trx, user.client, requested)
+  const left = await leaveOtherGroups(trx, user, ids)
+  const joined = await joinGroups(trx, user, ids)
   const isOwnUser = user.uid === caller.uid
   const requiresRole = joined.length > 0 || (left.length > 0 && !isOwnUser)
   if (requiresRole && !hasRole(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
@@ -145,6 +123,46 @@ export async function replaceGroups(
   return { joined, left }
 }
 
+/** Returns the ids of the requested groups, and locks these until the transaction ends. Throws 422 for a missing one. */
+async function lockRequestedGroups(
+  trx: Transaction<DB>,
+  client: string,
+  requested: readonly { id: string }[],
+): Promise<number[]> {
+  const uids = requested.map(({ id }) => id.toLowerCase())
+  const { rows } = await sql<{ id: number; uid: string }>`
+    select id, uid from user_groups where client = ${client} and uid = any(${uids}) for key share`.execute(trx)
+  const existingUids = new Set(rows.map(({ uid }) => uid))
+  const missingIndex = uids.findIndex((uid) => !existingUids.has(uid))
+  if (missingIndex >= 0)
+    throw problems.refused(
+      `/userGroups/${missingIndex}/id`,
+      `No user group of this organisation has the id ${uids[missingIndex]}. Choose an existing group.`,
+    )
+  return rows.map(({ id }) => id)
+}
+
+/** Removes the user from all groups except these, and returns the groups that the user left. */
+async function leaveOtherGroups(trx: Transaction<DB>, user: GroupMember, ids: number[]): Promise<GroupName[]> {
+  const { rows } = await sql<GroupName>`
+    with left_groups as (
+      delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids}) returning user_group_id)
+    select uid as id, code from user_groups
+    where id in (select user_group_id from left_groups) order by code`.execute(trx)
+  return rows
+}
+
+/** Makes the user a member of these groups, and returns those of which they were not a member before. */
+async function joinGroups(trx: Transaction<DB>, user: GroupMember, ids: number[]): Promise<GroupName[]> {
+  const { rows } = await sql<GroupName>`
+    with joined_groups as (
+      insert into user_group_members (user_id, user_group_id)
+      select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing returning user_group_id)
+    select uid as id, code from user_groups
+    where id in (select user_group_id from joined_groups) order by code`.execute(trx)
+  return rows
+}
+
 /** Returns the properties of a group change for the audit log; empty if nothing changed. */
 export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
@@ -152,8 +170,9 @@ export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: Grou
 /** Returns the groups of a user, ordered by code. */
 export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
   const { rows } = await sql<GroupName>`
-    select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
-    where m.user_id = ${id} order by g.code`.execute(trx)
+    select user_groups.uid as id, user_groups.code
+    from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where members.user_id = ${id} order by user_groups.code`.execute(trx)
   return rows
 }
 

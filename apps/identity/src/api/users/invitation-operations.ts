@@ -156,9 +156,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
     assertGrantable(caller, original.roles)
-    const { rows: userGroups } = await sql<{ id: string }>`
-      select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
-      where m.user_id = ${original.id} order by g.id`.execute(trx)
+    const userGroups = await listGroupReferences(trx, original)
     assertUnchanged(body.lastUpdated, original.updated_at, listCopiedFields(body, original, userGroups))
     const bodyOfCopy = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
     const { user: copy, groups } = await insertUser(trx, bodyOfCopy, hash, input)
@@ -167,11 +165,22 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const link = needsInvitation ? (await createInvitation(trx, copy, input)).link : undefined
     return { original, copy, link }
   })
-  const [first, second] = await userRecords.definition.present([original, copy], input)
-  return [first!, { ...second!, ...(link !== undefined && { invitationLink: link }) }]
+  const [presentedOriginal, presentedCopy] = await userRecords.definition.present([original, copy], input)
+  return [presentedOriginal!, { ...presentedCopy!, ...(link !== undefined && { invitationLink: link }) }]
 }
 
-/** Lists the fields that the copied user inherits from the original. A body with other values is rejected. */
+async function listGroupReferences(trx: Transaction<DB>, { id }: UserRow): Promise<{ id: string }[]> {
+  const { rows } = await sql<{ id: string }>`
+    select user_groups.uid as id
+    from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where members.user_id = ${id} order by user_groups.id`.execute(trx)
+  return rows
+}
+
+/**
+ * Lists the fields that the copied user inherits from the original, for `assertUnchanged`: the value in the body, the
+ * stored value, and the message of the error if the two differ.
+ */
 function listCopiedFields(
   { auths, client, userGroups }: UserBody,
   original: UserRow,

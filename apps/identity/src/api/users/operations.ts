@@ -8,7 +8,7 @@ import { isUid } from '../../is-uid.ts'
 import { presentApiToken } from '../account/api-tokens.ts'
 import { presentSession } from '../account/sessions.ts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
-import { assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
+import { assertSuperAdminRemainsAfter, isActiveSuperAdmin } from '../role-rules.ts'
 import { toGroupAudit, listGroupsOfUser } from './group-member-operations.ts'
 import { toUserAudit, userRecords, type UserRow, chooseUserRecords } from './records.ts'
 import { assertNotOwnUser, lockManageableUser, readManageableUser } from './rules.ts'
@@ -63,7 +63,7 @@ async function setUserStatus(
     if (status === 'ACTIVE') assertCanSignIn(before)
     else assertNotOwnUser(caller, before, '/status', 'deactivate')
     const updateRow = () => userRecords.update(trx, caller, before, { status })
-    const deactivatesSuperAdmin = status === 'INACTIVE' && canAdminister(before)
+    const deactivatesSuperAdmin = status === 'INACTIVE' && isActiveSuperAdmin(before)
     const after = deactivatesSuperAdmin
       ? await assertSuperAdminRemainsAfter(trx, '/status', updateRow)
       : await updateRow()
@@ -91,7 +91,7 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
     assertNotOwnUser(caller, before, '/', 'delete')
     const left = await listGroupsOfUser(trx, before)
     const removeRow = () => userRecords.remove(trx, before)
-    await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', removeRow) : removeRow())
+    await (isActiveSuperAdmin(before) ? assertSuperAdminRemainsAfter(trx, '/', removeRow) : removeRow())
     request.audit(before.uid, { before: toUserAudit(before), ...toGroupAudit({ joined: [], left }) })
   })
 }

@@ -36,12 +36,13 @@ export type UserRow = RefinedRow<
  */
 const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
-  select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
+    select members.user_id from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where ${groups} and ${condition}))`
 
 const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
-  'userGroups.id': { column: 'g.uid', type: 'uid', some: matchAny },
-  'userGroups.code': { column: 'g.code', type: 'string', some: matchAny },
-  'userGroups.name': { column: 'g.name', type: 'string', some: matchAny },
+  'userGroups.id': { column: 'user_groups.uid', type: 'uid', some: matchAny },
+  'userGroups.code': { column: 'user_groups.code', type: 'string', some: matchAny },
+  'userGroups.name': { column: 'user_groups.name', type: 'string', some: matchAny },
 })
 
 const clientPropertiesForManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
@@ -53,22 +54,26 @@ const clientPropertiesForManagers = Object.entries(clientProperties).map(([name,
  * Returns the search property for the username or application that created or last updated a user. A filter finds the
  * matching authors first and then the users with these authors, because a few administrators create most users.
  */
-const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] => ({
-  column: sql`select coalesce(
-    (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
-    (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
-  type: 'string',
-  location: {
-    column: 'a.username',
-    within: 'a.search_text',
-    where: (condition) => sql`${sql.ref(`r.${author}`)} in (
-      select a.uid from users a where ${condition}
-      union all
-      select a.uid from (
-        select uid, sso_client_id as username, lower(sso_client_id) as search_text from sso_client_configs
-      ) a where ${condition})`,
-  },
-})
+function matchAuthor(author: 'created_by' | 'updated_by'): Properties[string] {
+  const authorUid = sql.ref(`r.${author}`)
+  return {
+    column: sql`select coalesce(
+      (select authors.username from users authors where authors.uid = ${authorUid}),
+      (select authors.sso_client_id from sso_client_configs authors where authors.uid = ${authorUid}))`,
+    type: 'string',
+    // A filter finds the users here: its `condition` compares these two columns of `authors`.
+    location: {
+      column: 'authors.username',
+      within: 'authors.search_text',
+      where: (condition) => sql`${authorUid} in (
+        select authors.uid from users authors where ${condition}
+        union all
+        select authors.uid from (
+          select uid, sso_client_id as username, lower(sso_client_id) as search_text from sso_client_configs
+        ) authors where ${condition})`,
+    },
+  }
+}
 
 /**
  * Matches users with access as `computeUserAccess` defines it: the user has a matching role, and the organisation's
@@ -82,7 +87,7 @@ const matchAccess = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
 
 /** Selects whether a feature switch of the user's organisation is on. */
 const selectFeatureSwitch = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
-  sql<SqlBool>`(select c.${sql.ref(name)} from clients c where c.uid = r.client)`
+  sql<SqlBool>`(select clients.${sql.ref(name)} from clients where clients.uid = r.client)`
 
 const accessProperties: Properties = {
   hasManagerAccess: matchAccess(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], selectFeatureSwitch('manager_enabled')),
@@ -123,7 +128,7 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
   },
   /** Limits groups to the caller's organisation, because other organisations have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
-    hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
+    hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`user_groups.client = ${client}`)),
   /** The column `search_text` contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   totalsTable: {
@@ -151,6 +156,7 @@ const filterAnalyticsUsers = (enabled: boolean) =>
     name: `analyticsPlatform ${enabled}`,
     query: { analyticsPlatform: String(enabled) },
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
+    // The table of precomputed totals also has this column, so it can count these users.
     inTotalsTable: true,
   })
 const usersWithAnalytics = filterAnalyticsUsers(true)
@@ -185,9 +191,9 @@ async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   const [clients, groups, usernames] = await Promise.all([
     readClients(db, rows),
     sql<UserGroupRow & { user_id: number }>`
-      select m.user_id, g.*
-      from user_group_members m join user_groups g on g.id = m.user_group_id
-      where m.user_id = any(${rows.map(({ id }) => id)}) order by g.id`.execute(db),
+      select members.user_id, user_groups.*
+      from user_group_members members join user_groups on user_groups.id = members.user_group_id
+      where members.user_id = any(${rows.map(({ id }) => id)}) order by user_groups.id`.execute(db),
     sql<{ uid: string; username: string }>`
       select uid, username from users where uid = any(${authorUids})
       union all

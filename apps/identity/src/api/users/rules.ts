@@ -110,9 +110,9 @@ export async function assertProviderTrusted(
   const gained = after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role))
   if (gained.length === 0) return
   const startsSingleSignOn = !before.sso_auth && before.roles.length > 0
-  const heldRoles = await findProviderEditorRoles(trx, after.client)
-  if (heldRoles === undefined) return
-  const lacked = gained.filter((role) => !hasRole(heldRoles, role))
+  const editorRoles = await findProviderEditorRoles(trx, after.client)
+  if (editorRoles === undefined) return
+  const lacked = gained.filter((role) => !hasRole(editorRoles, role))
   if (lacked.length > 0)
     throw problems.refused(
       startsSingleSignOn ? '/ssoAuth' : '/auths',
@@ -126,8 +126,11 @@ export async function assertProviderTrusted(
 async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
   const selectEditorRoles = () =>
     sql<{ roles: Role[] }>`
-      select coalesce((select u.roles from users u where u.uid = p.updated_by and u.status = 'ACTIVE'), '{}') as roles
-      from sso_provider_configs p where p.client = ${client} for share of p`.execute(trx)
+      select coalesce(
+        (select users.roles from users where users.uid = provider_configs.updated_by and users.status = 'ACTIVE'), '{}'
+      ) as roles
+      from sso_provider_configs provider_configs
+      where provider_configs.client = ${client} for share of provider_configs`.execute(trx)
   const { rows } = await selectEditorRoles()
   if (rows[0]) return rows[0].roles
   // Creating a config locks the organisation too. After this lock, a second query sees a config that was just created.

@@ -12,7 +12,12 @@ import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
+import {
+  assertGrantable,
+  assertManagerRemains,
+  assertSuperAdminRemainsAfter,
+  isActiveSuperAdmin,
+} from '../role-rules.ts'
 import { toGroupAudit, type GroupChange, replaceGroups } from './group-member-operations.ts'
 import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {
@@ -111,7 +116,7 @@ export async function updateUser(
     assertClientUnchanged(body, before, 'A user')
     const columns = {
       ...toUserColumns(body),
-      ...toCredentialColumns(before, body, hash),
+      ...computeCredentialColumns(before, body, hash),
       ...toOwnEmailColumn(before, body),
     }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
@@ -137,22 +142,24 @@ export async function updateUser(
 /**
  * Returns the password hash and the status after an update. A user has either single sign-on or a password. An invited
  * user becomes active when an update sets a password, or at the first single sign-on. A user who loses the only way to
- * sign in becomes INVITATION and must be invited again.
+ * sign in becomes INVITATION and must be invited again. `newHash` is null if the update sets no password.
  */
-function toCredentialColumns(
-  { status, password_hash }: UserRow,
+function computeCredentialColumns(
+  { status, password_hash: currentHash }: UserRow,
   { ssoAuth }: UserBody,
-  hash: string | null,
+  newHash: string | null,
 ): Pick<UserRow, 'password_hash' | 'status'> {
-  const password = ssoAuth ? null : (hash ?? password_hash)
-  const canSignIn = ssoAuth || password !== null
-  const getsPassword = hash !== null
-  if (status === 'INVITATION' && getsPassword) return { password_hash: password, status: 'ACTIVE' }
-  if (status === 'ACTIVE' && !canSignIn) return { password_hash: password, status: 'INVITATION' }
-  return { password_hash: password, status }
+  const password_hash = ssoAuth ? null : (newHash ?? currentHash)
+  const canSignIn = ssoAuth || password_hash !== null
+  if (status === 'INVITATION' && newHash !== null) return { password_hash, status: 'ACTIVE' }
+  if (status === 'ACTIVE' && !canSignIn) return { password_hash, status: 'INVITATION' }
+  return { password_hash, status }
 }
 
-/** Lists the fields that this operation cannot change, each with a message that names the operation that can. */
+/**
+ * Lists the fields that this operation cannot change, for `assertUnchanged`: the value in the body, the stored value,
+ * and a message that names the operation that can change it.
+ */
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
@@ -180,7 +187,7 @@ const toOwnEmailColumn = ({ email, own_email_since }: UserRow, body: UserBody): 
 
 /** Returns whether a super admin loses the role or the way to sign in with a password. */
 const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
-  canAdminister(before) && !canAdminister({ ...before, ...columns })
+  isActiveSuperAdmin(before) && !isActiveSuperAdmin({ ...before, ...columns })
 
 /**
  * Returns the JSON pointer of the field that removes the last super admin: single sign-on if the body keeps the role,
@@ -195,8 +202,8 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
   // After a change of the sign-in method or of the provider's user id, the account may belong to another person.
   const mayBeAnotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const statusChanged = before.status !== after.status
-  if (losesRole || passwordChanged || mayBeAnotherPerson || statusChanged || becomesSuperAdmin(before, after))
-    await endSessionsOfUser(trx, before.id)
+  const reducesTrust = losesRole || passwordChanged || mayBeAnotherPerson || statusChanged
+  if (reducesTrust || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
   if (mayBeAnotherPerson) await removeApiTokensOfUser(trx, before.id)
   if (passwordChanged) await revokeLinks(trx, after.id)
 }

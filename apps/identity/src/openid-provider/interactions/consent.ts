@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { selectRoleScopes } from '@sluice/contracts'
 import { renderConsentPage } from '../../pages/consent-page.ts'
 import { readPageTexts } from '../../pages/language.ts'
+import type { PageTexts } from '../../pages/texts/en.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { isBuiltIn } from '../storage/built-in-applications.ts'
 import { addConsent } from '../storage/consents.ts'
@@ -16,8 +17,6 @@ interface MissingScopes {
 export async function showConsentPage(step: InteractionStep): Promise<void> {
   const { prefix, base, csrf, request, response, language, application, targets } = step
   const user = await readUser(step)
-  const { scopes: scopeTexts, consent: consentTexts } = readPageTexts(language)
-  const scopes = listRequestedScopes(step)
   const page = renderConsentPage({
     prefix,
     language,
@@ -26,15 +25,19 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     user,
     action: `${base}/consent`,
     csrf: csrf.issue(request, response),
-    scopes: [
-      // A scope that grants a role also gives access to the account data.
-      ...(selectRoleScopes(scopes).length > 0 ? [{ name: 'account', description: consentTexts.account }] : []),
-      ...scopes
-        .filter((scope) => scope !== 'openid')
-        .map((scope) => ({ name: scope, description: (scopeTexts as Record<string, string>)[scope] ?? '' })),
-    ],
+    scopes: describeScopes(listRequestedScopes(step), readPageTexts(language)),
   })
   sendPage(response, 200, page, { formAction: targets })
+}
+
+/** Returns the scopes with the texts that the page shows. All applications get `openid`, so the page omits it. */
+function describeScopes(scopes: readonly string[], { scopes: scopeTexts, consent: consentTexts }: PageTexts) {
+  const described = scopes
+    .filter((scope) => scope !== 'openid')
+    .map((scope) => ({ name: scope, description: (scopeTexts as Record<string, string>)[scope] ?? '' }))
+  // A scope that grants a role also gives access to the account data.
+  const grantsRole = selectRoleScopes(scopes).length > 0
+  return grantsRole ? [{ name: 'account', description: consentTexts.account }, ...described] : described
 }
 
 interface ConsentingUser {
@@ -46,8 +49,9 @@ interface ConsentingUser {
 
 async function readUser({ db, interaction }: InteractionStep): Promise<ConsentingUser> {
   const { rows } = await sql<ConsentingUser>`
-    select u.name, u.username, u.client, c.name as organisation from users u join clients c on c.uid = u.client
-    where u.uid = ${interaction.session?.accountId}`.execute(db)
+    select users.name, users.username, users.client, clients.name as organisation
+    from users join clients on clients.uid = users.client
+    where users.uid = ${interaction.session?.accountId}`.execute(db)
   if (!rows[0]) throw new Error('a consent page needs a signed-in user')
   return rows[0]
 }

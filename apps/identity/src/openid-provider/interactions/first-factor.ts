@@ -9,7 +9,7 @@ import { setTicketCookie } from './second-factor.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
-import { takeHandover } from '../../sign-in/federated/session-handover-tickets.ts'
+import { consumeHandoverTicket } from '../../sign-in/federated/session-handover-tickets.ts'
 
 /** Shows the page for username and password, or redirects to the organisation's SSO provider. */
 export const showPasswordPage = (step: InteractionStep): Promise<void> => sendPasswordPage(step, 200, {})
@@ -30,7 +30,7 @@ export async function sendPasswordPage(
     application: application.name,
     action: `${base}/login`,
     csrf: csrf.issue(request, response),
-    ...(await findProviders(step)),
+    ...(await findSsoOptions(step)),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...pageFacts,
   })
@@ -41,18 +41,20 @@ export async function sendPasswordPage(
 
 /**
  * Returns links to the SSO providers of the application's organisation. A built-in application belongs to no
- * organisation, so its page has a form for an organisation's code, which the browser submits to the same page.
+ * organisation. So its page has a form in which the user enters the code of an organisation. The form submits to the
+ * same page, which then also has the links of that organisation.
  */
-async function findProviders(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
+async function findSsoOptions(step: InteractionStep): Promise<Pick<SignInFacts, 'providers' | 'organisationForm'>> {
   const { application, base, request, language } = step
   if (application.tenant !== undefined)
-    return { providers: await listProviderLinks(step, sql`c.uid = ${application.tenant}`) }
+    return { providers: await listProviderLinks(step, sql`clients.uid = ${application.tenant}`) }
   const { organisation } = request.query
   const code = typeof organisation === 'string' ? organisation.trim().slice(0, 255) : ''
   if (code === '') return { organisationForm: { action: base } }
-  const providers = await listProviderLinks(step, sql`lower(c.code) = lower(${code}) and not c.disabled`)
+  const providers = await listProviderLinks(step, sql`lower(clients.code) = lower(${code}) and not clients.disabled`)
+  if (providers.length > 0) return { providers, organisationForm: { action: base, code } }
   const error = readPageTexts(language).signIn.organisationUnknown
-  return { providers, organisationForm: { action: base, code, ...(providers.length === 0 && { error }) } }
+  return { providers, organisationForm: { action: base, code, error } }
 }
 
 /**
@@ -63,10 +65,10 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
   const pageTexts = readPageTexts(language).signIn
-  if (!isFilled(username) || !isFilled(password)) {
+  if (!isNonBlank(username) || !isNonBlank(password)) {
     const fieldErrors = {
-      ...(!isFilled(username) && { username: pageTexts.usernameMissing }),
-      ...(!isFilled(password) && { password: pageTexts.passwordMissing }),
+      ...(!isNonBlank(username) && { username: pageTexts.usernameMissing }),
+      ...(!isNonBlank(password) && { password: pageTexts.passwordMissing }),
     }
     return sendPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
@@ -86,19 +88,21 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   }
 }
 
-const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
+const isNonBlank = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= 1000
 
 /**
- * Returns links to the SSO providers of the organisations `c` that meet a condition. Their callback returns to this
- * interaction.
+ * Returns links to the SSO providers of the organisations that meet a condition on `clients`. The provider sends the
+ * browser back to this interaction.
  */
 async function listProviderLinks(
   { db, interaction: { uid: interaction }, csrf, prefix, request, response }: InteractionStep,
   condition: RawBuilder<unknown>,
 ): Promise<{ href: string; label: string }[]> {
   const { rows } = await sql<{ code: string; domain: string }>`
-    select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
-    where ${condition} and p.client_id is not null`.execute(db)
+    select clients.code, provider_configs.client_domain as domain
+    from sso_provider_configs provider_configs join clients on clients.uid = provider_configs.client
+    where ${condition} and provider_configs.client_id is not null`.execute(db)
   const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
@@ -115,9 +119,10 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
   const auditFacts = readAuditFacts(step)
-  const login = typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, auditFacts) : undefined
-  const isAdmitted = application.tenant === undefined || login?.user.client === application.tenant
-  if (login && isAdmitted) return finishLogin(step, login)
+  const login =
+    typeof ticket === 'string' ? await consumeHandoverTicket(db, ticket, interaction.uid, auditFacts) : undefined
+  const admitsAllUsers = application.tenant === undefined
+  if (login && (admitsAllUsers || login.user.client === application.tenant)) return finishLogin(step, login)
   if (login)
     await transaction(db, (trx) =>
       endUnusedSession(trx, login, 'the application is of another organisation', auditFacts),

@@ -59,11 +59,12 @@ interface CompletedLogin {
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
   const previous = interaction.session
-  const keepsSession = previous?.accountId === user.uid && previous.uid !== undefined && previous.uid !== session.uid
-  if (keepsSession) {
+  const isSameUser = previous?.accountId === user.uid
+  const previousSession = isSameUser && previous.uid !== session.uid ? previous.uid : undefined
+  if (previousSession !== undefined) {
     await transaction(db, async (trx) => {
       await endUnusedSession(trx, { user, session }, 'an open session goes on', readAuditFacts(step))
-      await sql`update sessions set last_used_at = now() where uid = ${previous.uid}`.execute(trx)
+      await sql`update sessions set last_used_at = now() where uid = ${previousSession}`.execute(trx)
     })
   }
   // The cookie ends when the browser is closed, because several people may share the computer.
@@ -71,7 +72,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
   const login = {
     remember,
     accountId: user.uid,
-    session: keepsSession ? previous.uid : session.uid,
+    session: previousSession ?? session.uid,
     amr,
     ts: Math.floor(Date.now() / 1000),
   }

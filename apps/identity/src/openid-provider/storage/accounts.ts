@@ -34,18 +34,19 @@ export const claimsByScope = {
  */
 export const findAccount = (db: Kysely<DB>): FindAccount =>
   async function find(ctx, sub): Promise<Account | undefined> {
-    const { client } = ctx.oidc
-    const tenant = (client as unknown as ExtraMetadata | undefined)?.tenant
     if (!isUid(sub)) return undefined
     const { rows } = await sql<AccountRow>`
-      ${prepared('find-account')} select u.id, u.uid, u.name, u.username, u.email, u.updated_at, u.client,
-        c.code as client_code, c.name as client_name
-      from users u join clients c on c.uid = u.client
-      where u.uid = ${sub} and u.status = 'ACTIVE' and not c.disabled`.execute(db)
+      ${prepared('find-account')}
+      select users.id, users.uid, users.name, users.username, users.email, users.updated_at, users.client,
+        clients.code as client_code, clients.name as client_name
+      from users join clients on clients.uid = users.client
+      where users.uid = ${sub} and users.status = 'ACTIVE' and not clients.disabled`.execute(db)
     const user = rows[0]
     if (!user) return undefined
-    const belongsToOrganisation = tenant !== undefined && !isBuiltIn(client?.clientId)
-    if (belongsToOrganisation && user.client !== tenant) return undefined
+    const { client: application } = ctx.oidc
+    const organisation = (application as unknown as ExtraMetadata | undefined)?.tenant
+    const admitsAllUsers = organisation === undefined || isBuiltIn(application?.clientId)
+    if (!admitsAllUsers && user.client !== organisation) return undefined
     return {
       accountId: user.uid,
       client: user.client,
@@ -59,8 +60,9 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
 /** Returns the codes of the user's groups, sorted, at most 1,000. */
 async function listGroupCodes(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
-    ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
-    where m.user_id = ${id} order by g.code limit 1000`.execute(db)
+    ${prepared('account-groups')}
+    select user_groups.code from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where members.user_id = ${id} order by user_groups.code limit 1000`.execute(db)
   return rows.map(({ code }) => code)
 }
 

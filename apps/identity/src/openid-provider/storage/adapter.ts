@@ -18,14 +18,14 @@ const reuseGraceSeconds = 10
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /**
- * SQL condition: the model `m` (a token, code, grant or session of oidc-provider) is not expired, and belongs to no
- * sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them with an
- * error of its own.
+ * SQL condition: the row of `oidc_models` (a token, code, grant or session of oidc-provider) is not expired, and
+ * belongs to no sign-in session or to an open one. Expired device codes match too, because oidc-provider reports them
+ * with an error of its own.
  */
-const isLiveModel = sql`(m.expires_at > now() or m.model = 'DeviceCode') and (
-  m.session_id is null or (
-    ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
-    and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
+const isLiveModel = sql`(oidc_models.expires_at > now() or oidc_models.model = 'DeviceCode') and (
+  oidc_models.session_id is null or (
+    ${isOpenSession} and users.status = 'ACTIVE' and oidc_models.created_at >= users.token_valid_after
+    and not exists (select from clients where clients.uid in (sessions.client, users.client) and clients.disabled)))`
 
 /**
  * Returns the storage adapter of oidc-provider. The library creates one adapter for each kind of model, such as Grant.
@@ -47,9 +47,15 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${graceSeconds}), false) as used
-      from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
-      where m.model = ${model} and ${condition} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
+      ${prepared(`find-oidc-model-by-${by}`)}
+      select oidc_models.payload,
+        coalesce(oidc_models.consumed_at < now() - make_interval(secs => ${graceSeconds}), false) as used
+      from oidc_models
+      left join sessions on sessions.id = oidc_models.session_id
+      left join users on users.id = sessions.user_id
+      where oidc_models.model = ${model} and ${condition} and ${isLiveModel} order by oidc_models.created_at desc limit 1`.execute(
+        db,
+      )
       const row = rows[0]
       if (row?.used) recordReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
@@ -64,13 +70,16 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
         const session = findSignInSession(model, payload)
         const { rows } = await sql`
-        ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
-        select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
-          now() + make_interval(secs => ${expiresIn})
-        from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
-        left join sessions s on s.uid = of.session and s.ended_at is null
-        left join sso_client_configs a on a.sso_client_id = of.application
-        where (of.session is null or s.id is not null) and (of.application is null or a.id is not null)
+        ${prepared('keep-oidc-model')}
+        insert into oidc_models
+          (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
+        select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null},
+          sessions.id, applications.id, now() + make_interval(secs => ${expiresIn})
+        from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as owner
+        left join sessions on sessions.uid = owner.session and sessions.ended_at is null
+        left join sso_client_configs applications on applications.sso_client_id = owner.application
+        where (owner.session is null or sessions.id is not null)
+          and (owner.application is null or applications.id is not null)
         on conflict (model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
           session_id = excluded.session_id, expires_at = excluded.expires_at,
           created_at = case when oidc_models.session_id is null then now() else oidc_models.created_at end
@@ -82,17 +91,19 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
           await userCodes.add(payload.userCode, id, expiresIn)
       },
 
-      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
+      find: (id) =>
+        model === 'Client' ? application(id) : find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id),
 
       /**
        * Finds a session of oidc-provider by the uid of its sign-in session. The result lacks the session's own id,
        * which only the browser has.
        */
-      findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
+      findByUid: async (uid) => (isUid(uid) ? find('session', sql`sessions.uid = ${uid}`, '') : undefined),
 
       async findByUserCode(userCode) {
         const id = await userCodes.findDeviceCode(userCode)
-        const payload = id === undefined ? undefined : await find('id', sql`m.id_hash = ${hashSecret(id)}`, id)
+        const payload =
+          id === undefined ? undefined : await find('id', sql`oidc_models.id_hash = ${hashSecret(id)}`, id)
         return payload && { ...payload, userCode }
       },
 
@@ -102,12 +113,13 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
        */
       async consume(id) {
         const { rows } = await sql`
-        ${prepared('consume-oidc-model')} with used as (
+        ${prepared('consume-oidc-model')}
+        with consumed_model as (
           update oidc_models set consumed_at = now() where ${modelWithId(id)} and consumed_at is null returning session_id
-        ), seen as (
-          update sessions set last_used_at = now() where id in (select session_id from used)
+        ), used_session as (
+          update sessions set last_used_at = now() where id in (select session_id from consumed_model)
         )
-        select from used`.execute(db)
+        select from consumed_model`.execute(db)
         if (rows.length === 0) throw new errors.InvalidGrant(`${model} was already used`)
       },
 
@@ -124,21 +136,30 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 }
 
 /**
- * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Each type of model
- * stores it in another field. Throws for a model of a user without a session, except an interaction, because such a
- * model would outlive the user's sign-out.
+ * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Throws for a model
+ * of a user without a session, except an interaction, because such a model would outlive the user's sign-out.
  */
-function findSignInSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
-  const sessionByModel = {
-    Session: accountId && uid,
-    Interaction: (session as { uid?: string } | undefined)?.uid,
-    Grant: Provider.ctx?.oidc.session?.uid,
-  }
-  const storedUid = model in sessionByModel ? sessionByModel[model as keyof typeof sessionByModel] : sessionUid
-  if (storedUid && isUid(storedUid)) return storedUid
-  if (accountId !== undefined && model !== 'Interaction')
+function findSignInSession(model: string, payload: AdapterPayload): string | undefined {
+  const session = readSessionField(model, payload)
+  if (session && isUid(session)) return session
+  if (payload.accountId !== undefined && model !== 'Interaction')
     throw new Error(`oidc-provider keeps a ${model} of a user without their session`)
   return undefined
+}
+
+/** Returns the field that contains the uid of the sign-in session. oidc-provider has another one for each kind of model. */
+function readSessionField(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
+  switch (model) {
+    case 'Session':
+      // Before a user has signed in, `uid` is a random value of oidc-provider.
+      return accountId === undefined ? undefined : uid
+    case 'Interaction':
+      return (session as { uid?: string } | undefined)?.uid
+    case 'Grant':
+      return Provider.ctx?.oidc.session?.uid
+    default:
+      return sessionUid
+  }
 }
 
 /**
@@ -168,11 +189,12 @@ function serializePayload(model: string, id: string, payload: AdapterPayload): s
 }
 
 /**
- * Restores a model from its stored form: adds the id again, which the database does not have. An interaction also has
- * its id at the end of `returnTo`, and a device code that is encrypted with the id.
+ * Restores a model from its stored form: adds the id, which the database does not have, if it is known. An interaction
+ * also has its id at the end of `returnTo`, and a device code that is encrypted with the id.
  */
 function restorePayload(model: string, id: string, stored: AdapterPayload): AdapterPayload {
-  const payload = { ...stored, ...(id && { jti: id }) }
+  const isIdKnown = id !== ''
+  const payload = { ...stored, ...(isIdKnown && { jti: id }) }
   if (model !== 'Interaction') return payload
   const { deviceCode } = stored as { deviceCode?: string }
   return {
@@ -191,6 +213,7 @@ function removeInteractionIds({ returnTo, session, ...rest }: AdapterPayload, id
   const { deviceCode } = rest as { deviceCode?: string }
   return {
     ...rest,
+    // The address ends with the id.
     returnTo: returnTo?.slice(0, -id.length),
     ...(session && { session: sessionWithoutCookie }),
     ...(deviceCode !== undefined && { deviceCode: sealDeviceCode(deviceCode, id) }),
@@ -219,7 +242,8 @@ export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiv
   startPollingLoop(
     async (signal) => {
       await removeExpiredModels(db, signal)
-      return false
+      const hasMoreWork = false
+      return hasMoreWork
     },
     {
       pauseMs: interval,

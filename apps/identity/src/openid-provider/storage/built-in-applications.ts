@@ -32,7 +32,8 @@ export function findBuiltInClient(
 ): (AllClientMetadata & ExtraMetadata) | undefined {
   if (clientId === cliApplication) return settings.DEVICE_FLOW ? commandLineClient : commandLineClientWithoutDeviceFlow
   const { CONSOLE_SECRET, CONSOLE_REDIRECT_URIS } = settings
-  if (!isConsole(clientId) || CONSOLE_SECRET === undefined || CONSOLE_REDIRECT_URIS.length === 0) return undefined
+  const isEnabled = CONSOLE_SECRET !== undefined && CONSOLE_REDIRECT_URIS.length > 0
+  if (!isConsole(clientId) || !isEnabled) return undefined
   const metadata = toClientMetadata({
     sso_client_id: consoleApplication,
     client_name: 'Sluice console',
@@ -65,7 +66,7 @@ export async function endSwitchedOff(db: Kysely<DB>, settings: BuiltInSettings):
   return Number(numAffectedRows ?? 0)
 }
 
-/** Returns the client metadata of the command line, with additional grant types. */
+/** Returns the client metadata of the command line. `grantTypes` are added to those that it always has. */
 const buildCommandLineClient = (grantTypes: readonly string[]) =>
   toClientMetadata({
     sso_client_id: cliApplication,

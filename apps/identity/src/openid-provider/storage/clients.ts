@@ -32,7 +32,9 @@ export interface ExtraMetadata {
  */
 export function toClientMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
-  const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
+  // Only addresses of the user's own machine may begin with http:, so the application is a program there.
+  const isNative = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
+  const userScopes = selectUserScopes(scopes)
   return {
     client_id: application.sso_client_id,
     client_name: application.client_name,
@@ -42,10 +44,10 @@ export function toClientMetadata(application: RegisteredApplication): AllClientM
     grant_types: [...grant_types],
     // If this field is missing, oidc-provider adds a grant type.
     response_types: grant_types.includes('authorization_code') ? ['code'] : [],
-    application_type: native ? 'native' : 'web',
+    application_type: isNative ? 'native' : 'web',
     id_token_signed_response_alg: 'ES256',
     // Omit an empty scope, because oidc-provider would reject every scope of such an application.
-    ...(selectUserScopes(scopes).length > 0 && { scope: selectUserScopes(scopes).join(' ') }),
+    ...(userScopes.length > 0 && { scope: userScopes.join(' ') }),
     role_scopes: selectRoleScopes(scopes),
     tenant: application.client ?? '',
     organisation: application.organisation ?? '',
@@ -60,8 +62,9 @@ export async function findApplication(db: Kysely<DB>, id: string): Promise<Adapt
   if (!/^[ -~]{2,255}$/.test(id)) return undefined
   const { rows } = await sql<RegisteredApplication>`
     ${prepared('find-application')}
-    select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
-    from sso_client_configs a join clients c on c.uid = a.client
-    where a.sso_client_id = ${id} and not c.disabled`.execute(db)
+    select applications.sso_client_id, applications.client_name, applications.secret_hash, applications.redirect_uris,
+      applications.scopes, applications.grant_types, applications.client, clients.name as organisation
+    from sso_client_configs applications join clients on clients.uid = applications.client
+    where applications.sso_client_id = ${id} and not clients.disabled`.execute(db)
   return rows[0] && (toClientMetadata(rows[0]) as AdapterPayload)
 }

@@ -3,28 +3,30 @@
  * the next query, which starts after them, so they never get an outdated result. They also share its failure.
  */
 export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: string) => Promise<T> {
-  const running = new Map<string, Promise<unknown>>()
-  const waiting = new Map<string, Promise<T>>()
+  /** The end of each running query, which never rejects. */
+  const runningByKey = new Map<string, Promise<void>>()
+  /** The result of each query that starts after the running one. */
+  const nextByKey = new Map<string, Promise<T>>()
 
   const start = (key: string): Promise<T> => {
     const result = query(key)
     const removeFinished = () => {
-      if (running.get(key) === finished) running.delete(key)
+      if (runningByKey.get(key) === finished) runningByKey.delete(key)
     }
     const finished = result.then(removeFinished, removeFinished)
-    running.set(key, finished)
+    runningByKey.set(key, finished)
     return result
   }
   return (key) => {
-    const current = running.get(key)
-    if (!current) return start(key)
-    const shared = waiting.get(key)
-    if (shared) return shared
-    const next = current.then(() => {
-      waiting.delete(key)
+    const running = runningByKey.get(key)
+    if (!running) return start(key)
+    const existingNext = nextByKey.get(key)
+    if (existingNext) return existingNext
+    const next = running.then(() => {
+      nextByKey.delete(key)
       return start(key)
     })
-    waiting.set(key, next)
+    nextByKey.set(key, next)
     return next
   }
 }

@@ -16,9 +16,10 @@ export async function findConsentedScopes(
   { user, application }: ConsentParties,
 ): Promise<string[] | undefined> {
   const { rows } = await sql<{ scopes: string[] }>`
-    select k.scopes from application_consents k
-    join users u on u.id = k.user_id join sso_client_configs a on a.id = k.sso_client_config_id
-    where u.uid = ${user} and a.sso_client_id = ${application}`.execute(db)
+    select consents.scopes from application_consents consents
+    join users on users.id = consents.user_id
+    join sso_client_configs applications on applications.id = consents.sso_client_config_id
+    where users.uid = ${user} and applications.sso_client_id = ${application}`.execute(db)
   return rows[0]?.scopes
 }
 
@@ -29,11 +30,13 @@ export async function addConsent(
   scopes: readonly string[],
 ): Promise<void> {
   await sql`
-    insert into application_consents as k (user_id, sso_client_config_id, scopes)
-    select u.id, a.id, ${[...scopes]} from users u, sso_client_configs a
-    where u.uid = ${user} and a.sso_client_id = ${application}
+    insert into application_consents as consents (user_id, sso_client_config_id, scopes)
+    select users.id, applications.id, ${[...scopes]} from users, sso_client_configs applications
+    where users.uid = ${user} and applications.sso_client_id = ${application}
     on conflict (user_id, sso_client_config_id) do update
-    set scopes = array(select distinct unnest(k.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(trx)
+    set scopes = array(select distinct unnest(consents.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(
+    trx,
+  )
 }
 
 /**
@@ -46,19 +49,29 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
   async function load(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { provider, client, session, account } = ctx.oidc
     if (!client || !session || !account) return undefined
-    const parties = { user: account.accountId, application: client.clientId }
-    const scopes = isConsole(client.clientId) ? ['openid'] : await findConsentedScopes(db, parties)
+    const { accountId } = account
+    const { clientId } = client
+    const scopes = isConsole(clientId)
+      ? ['openid']
+      : await findConsentedScopes(db, { user: accountId, application: clientId })
     if (!scopes) return undefined
-    const grantId = session.grantIdFor(client.clientId)
+    const grantId = session.grantIdFor(clientId)
     const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId)
-    const grant = existing ?? new provider.Grant({ accountId: parties.user, clientId: parties.application })
-    const scopesBefore = JSON.stringify([grant.openid, grant.resources])
-    grant.addOIDCScope(selectUserScopes(scopes))
-    if (selectRoleScopes(scopes).length > 0) grant.addResourceScope(sluiceApi, selectRoleScopes(scopes))
-    const isChanged = scopesBefore !== JSON.stringify([grant.openid, grant.resources])
-    if (!existing || isChanged) await grant.save()
+    const grant = existing ?? new provider.Grant({ accountId, clientId })
+    const isExtended = addScopes(grant, scopes)
+    if (!existing || isExtended) await grant.save()
     return grant
   }
+
+/** Adds scopes to a grant. Returns whether the grant lacked one of them. */
+function addScopes(grant: Grant, scopes: readonly string[]): boolean {
+  const readScopes = () => JSON.stringify([grant.openid, grant.resources])
+  const scopesBefore = readScopes()
+  const roleScopes = selectRoleScopes(scopes)
+  grant.addOIDCScope(selectUserScopes(scopes))
+  if (roleScopes.length > 0) grant.addResourceScope(sluiceApi, roleScopes)
+  return readScopes() !== scopesBefore
+}
 
 /**
  * Deletes a user's consent and all tokens that depend on it. Returns the revoked scopes; undefined if no consent
@@ -69,14 +82,15 @@ export async function withdrawConsent(
   user: string,
   application: string,
 ): Promise<string[] | undefined> {
-  const { rows } = await sql<{ scopes: string[]; user_id: number; config: number }>`
-    delete from application_consents k using users u, sso_client_configs a
-    where u.id = k.user_id and a.id = k.sso_client_config_id and u.uid = ${user} and a.uid = ${application}
-    returning k.scopes, k.user_id, k.sso_client_config_id as config`.execute(trx)
+  const { rows } = await sql<{ scopes: string[]; user_id: number; application_id: number }>`
+    delete from application_consents consents using users, sso_client_configs applications
+    where users.id = consents.user_id and applications.id = consents.sso_client_config_id
+      and users.uid = ${user} and applications.uid = ${application}
+    returning consents.scopes, consents.user_id, consents.sso_client_config_id as application_id`.execute(trx)
   const [consent] = rows
   if (consent)
     await sql`
-      delete from oidc_models where sso_client_config_id = ${consent.config}
+      delete from oidc_models where sso_client_config_id = ${consent.application_id}
         and session_id in (select id from sessions where user_id = ${consent.user_id})`.execute(trx)
   return consent?.scopes
 }

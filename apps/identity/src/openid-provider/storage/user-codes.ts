@@ -5,7 +5,7 @@ import { errors, Provider } from 'oidc-provider'
 import { keyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { toNetworkPrefix } from '../../sign-in/throttle/network-prefix.ts'
-import { countFailureSql, type ThrottleLimit, uncountAttempt } from '../../sign-in/throttle/throttle.ts'
+import { countFailureSql, type ThrottleLimit, subtractFailure } from '../../sign-in/throttle/throttle.ts'
 
 /** The limit is per network, because the person who enters a code is not signed in yet. */
 const userCodeLimit: ThrottleLimit = {
@@ -21,17 +21,17 @@ const userCodeLimit: ThrottleLimit = {
  * Both need `secret`.
  */
 export function createUserCodes(db: Kysely<DB>, secret: string) {
-  const deriveDigest = (purpose: string, userCode: string) =>
+  const hmacOfUserCode = (purpose: string, userCode: string) =>
     createHmac('sha256', secret).update(`${purpose} ${userCode}`).digest()
-  const keyRingOfUserCode = (userCode: string) =>
-    keyRingFromBytes(deriveDigest('encryption with a user code', userCode))
+  /** Returns the key ring that encrypts the device code of a user code. */
+  const createKeyRing = (userCode: string) => keyRingFromBytes(hmacOfUserCode('encryption with a user code', userCode))
 
   return {
     async add(userCode: string, deviceCode: string, expiresIn: number): Promise<void> {
-      const payload = JSON.stringify({ deviceCode: keyRingOfUserCode(userCode).seal(deviceCode, 'device code') })
+      const payload = JSON.stringify({ deviceCode: createKeyRing(userCode).seal(deviceCode, 'device code') })
       await sql`
         insert into oidc_models (model, id_hash, payload, expires_at)
-        values ('UserCode', ${deriveDigest('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
+        values ('UserCode', ${hmacOfUserCode('user code', userCode)}, ${payload}, now() + make_interval(secs => ${expiresIn}))
         on conflict (model, id_hash) do nothing`.execute(db)
     },
 
@@ -40,15 +40,15 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
      * lookup, so that concurrent guesses cannot exceed the limit. Throws 429 after too many wrong codes from a network.
      */
     async findDeviceCode(userCode: string): Promise<string | undefined> {
-      const attempt = await countAttempt(db)
+      const attempt = await countUserCodeAttempt(db)
       const { rows } = await sql<{ sealed: string }>`
         select payload->>'deviceCode' as sealed from oidc_models
-        where model = 'UserCode' and id_hash = ${deriveDigest('user code', userCode)} and expires_at > now()`.execute(
+        where model = 'UserCode' and id_hash = ${hmacOfUserCode('user code', userCode)} and expires_at > now()`.execute(
         db,
       )
       if (!rows[0]) return undefined
-      await uncountAttempt(db, attempt)
-      return keyRingOfUserCode(userCode).open(rows[0].sealed, 'device code')
+      await subtractFailure(db, attempt)
+      return createKeyRing(userCode).open(rows[0].sealed, 'device code')
     },
   }
 }
@@ -69,7 +69,7 @@ const keyRingOfInteraction = (interaction: string) =>
 const keyRingFromBytes = (key: Buffer) => keyRing(`derived:${key.toString('base64')}`)
 
 /** Counts an attempt to enter a user code. Returns its throttle key. Throws 429 if the network must wait. */
-async function countAttempt(db: Kysely<DB>): Promise<string> {
+async function countUserCodeAttempt(db: Kysely<DB>): Promise<string> {
   const key = `user-code:${toNetworkPrefix((Provider.ctx?.req as Request | undefined)?.ip ?? '')}`
   const { rows } = await sql<{
     seconds: number

@@ -6,8 +6,8 @@ import type { Config } from '../../config.ts'
 import { createCsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
 import { parsePublicAddress } from '../../public-address.ts'
-import { endSessionOfToken, isRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
-import { auditPageWrites } from '../audited-page-writes.ts'
+import { endSessionOfToken, refreshTokenExists } from '../../sign-in/sessions/refresh-tokens.ts'
+import { type PageContext, auditPageWrites } from '../audited-page-writes.ts'
 import { readFormField, formDeadline, readForm } from '../read-form.ts'
 import { readPageTexts } from '../language.ts'
 import { renderMessagePage } from '../message-page.ts'
@@ -58,17 +58,8 @@ function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router 
   routes.post('/account/sign-out', readForm, async (request, response) => {
     const refreshToken = readFormField(request, 'refreshToken')
     // Audit requests with an existing token only; otherwise an attacker could fill the audit log with invented tokens.
-    if (await isRefreshToken(db, refreshToken))
-      await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
-        write(async (trx) => {
-          const endedSession = await endSessionOfToken(trx, refreshToken)
-          audit(
-            endedSession?.session ?? null,
-            { outcome: endedSession ? 'signed out' : 'unknown' },
-            endedSession?.actor,
-          )
-        }),
-      )
+    if (await refreshTokenExists(db, refreshToken))
+      await audited('auth.logout', request, response, (context) => signOut(refreshToken, context))
     sendPage(response, 200, renderSignedOutPage(readPageFacts(request, prefix)))
   })
   return routes
@@ -90,6 +81,14 @@ const finalPages: Record<string, (texts: PageTexts) => { title: string; text: st
     text: pageTexts.done,
   }),
 }
+
+const signOut = (refreshToken: string, { write, request }: PageContext): Promise<void> =>
+  write(async (trx) => {
+    const ended = await endSessionOfToken(trx, refreshToken)
+    // Maintenance may have deleted the token since the check.
+    const outcome = ended ? 'signed out' : 'unknown'
+    request.audit(ended?.session ?? null, { outcome }, ended?.actor)
+  })
 
 /** Returns the routes of the pages that confirm a completed step, such as a changed password. */
 function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {

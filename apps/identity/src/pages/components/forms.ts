@@ -24,12 +24,22 @@ interface FormField {
  */
 export function renderField({ name, label, type = 'text', hint, error, value, readonly, ...attributes }: FormField) {
   const describedBy = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
-  const withoutCorrection = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
+  const inputAttributes = [
+    html`id="${name}" name="${name}" type="${type}" autocomplete="${attributes.autocomplete}"`,
+    value !== undefined && html` value="${value}"`,
+    attributes.inputmode && html` inputmode="${attributes.inputmode}"`,
+    attributes.maxlength && html` maxlength="${attributes.maxlength}"`,
+    type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`,
+    describedBy && html` aria-describedby="${describedBy}"`,
+    error && html` aria-invalid="true"`,
+    readonly ? html` readonly` : html` required`,
+    attributes.autofocus && html` autofocus`,
+  ]
   return html`<div class="field${error && ' wrong'}">
 <label for="${name}">${label}</label>
 ${hint && html`<div class="hint" id="${name}-hint">${hint}</div>`}
 ${error && html`<p class="error" id="${name}-error">${error}</p>`}
-<input id="${name}" name="${name}" type="${type}" autocomplete="${attributes.autocomplete}"${value !== undefined && html` value="${value}"`}${attributes.inputmode && html` inputmode="${attributes.inputmode}"`}${attributes.maxlength && html` maxlength="${attributes.maxlength}"`}${withoutCorrection}${describedBy && html` aria-describedby="${describedBy}"`}${error && html` aria-invalid="true"`}${readonly ? html` readonly` : html` required`}${attributes.autofocus && html` autofocus`}>
+<input ${inputAttributes}>
 </div>`
 }
 

@@ -9,7 +9,7 @@ import {
 import { createClientConfig, type Federation } from './provider-metadata.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
-import { deriveProofs } from './pending-sign-in.ts'
+import { deriveNonceAndVerifier } from './pending-sign-in.ts'
 
 /** The identity of a person at their SSO provider. */
 export interface FederatedPerson {
@@ -23,13 +23,16 @@ export interface FederatedPerson {
 
 const wantedScopes = ['openid', 'email', 'profile']
 
-/** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
+/**
+ * Returns the authorization URL of the provider. The nonce and the PKCE verifier derive from `secret`, which only the
+ * browser has. Throws `ProviderProblem`.
+ */
 export async function createAuthorizationUrl(
   provider: ProviderConfig,
   federation: Federation,
   { state, secret }: { state: string; secret: string },
 ): Promise<URL> {
-  const { nonce, codeVerifier } = deriveProofs(secret)
+  const { nonce, codeVerifier } = deriveNonceAndVerifier(secret)
   const metadata = await federation.metadata(provider.issuer)
   const supportedScopes = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
   // Always request `openid`, which OpenID Connect requires.
@@ -46,15 +49,15 @@ export async function createAuthorizationUrl(
 }
 
 /**
- * Exchanges the authorization code of a callback for the person's identity. `search` is the query of the callback URL.
- * Throws `ProviderProblem`.
+ * Exchanges the authorization code of a callback for the person's identity. `search` is the query of the callback URL,
+ * and `secret` the browser's secret from the start of the sign-in. Throws `ProviderProblem`.
  */
 export async function exchangeCallback(
   provider: ProviderConfig,
   federation: Federation,
   { search, state, secret }: { search: string; state: string; secret: string },
 ): Promise<FederatedPerson> {
-  const { nonce, codeVerifier } = deriveProofs(secret)
+  const { nonce, codeVerifier } = deriveNonceAndVerifier(secret)
   try {
     const metadata = await federation.metadata(provider.issuer)
     const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
@@ -75,8 +78,9 @@ export async function exchangeCallback(
     }
   } catch (error) {
     const problem = toProviderProblem(error)
+    const providerDeclined = problem?.fault === 'SSO_DENIED'
     // The provider's endpoints may have changed since the metadata was cached, so the next attempt reads it again.
-    if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
+    if (!providerDeclined) federation.forget(provider.issuer)
     throw problem ?? error
   }
 }
@@ -106,14 +110,14 @@ async function readMappingClaim(
 ): Promise<string> {
   const { userinfo_endpoint } = config.serverMetadata()
   const needsUserInfo = !Object.hasOwn(claims, claim) && userinfo_endpoint !== undefined
-  const source = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
-  const value = Object.hasOwn(source, claim) ? source[claim] : undefined
+  const allClaims = needsUserInfo ? await fetchUserInfo(config, accessToken, claims.sub) : claims
+  const value = Object.hasOwn(allClaims, claim) ? allClaims[claim] : undefined
   if (typeof value !== 'string' || !storableText.test(value))
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
       `The claim ${claim} must be a text of 1 to 255 characters. Correct it at the provider, or choose another mapping claim.`,
     )
-  if (claim === 'email' && source.email_verified !== true)
+  if (claim === 'email' && allClaims.email_verified !== true)
     throw new ProviderProblem(
       'SSO_TOKEN_INVALID',
       'The provider has not verified the e-mail address of this user. Verify it there.',

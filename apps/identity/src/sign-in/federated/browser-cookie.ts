@@ -13,7 +13,14 @@ export interface BrowserCookies {
   read(header: string | undefined, browser: string): string | undefined
 }
 
-/** Returns the functions for cookies that are sent to `callback`, the address to which providers redirect browsers. */
+/** 32 bytes in base64url. */
+const secretPattern = /^[\w-]{43}$/
+
+/**
+ * Returns the functions for the cookies that contain the secrets of pending sign-ins. Browsers send them to `callback`,
+ * the address to which providers redirect browsers. `browser` is the hash of the secret (see `PendingSignIn`); the
+ * first 16 characters are part of the cookie's name, so that one browser can have several pending sign-ins.
+ */
 export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'
   const formatName = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`
@@ -24,8 +31,8 @@ export function createBrowserCookies(callback: URL): BrowserCookies {
     set: (browser, secret) => formatCookie(browser, secret, stateLifetimeSeconds),
     clear: (browser) => formatCookie(browser, '', 0),
     read(header, browser) {
-      const cookieValue = findCookie(header, formatName(browser))
-      return cookieValue && /^[\w-]{43}$/.test(cookieValue) ? cookieValue : undefined
+      const secret = findCookie(header, formatName(browser))
+      return secret && secretPattern.test(secret) ? secret : undefined
     },
   }
 }

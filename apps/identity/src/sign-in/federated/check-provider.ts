@@ -53,13 +53,16 @@ async function assertEndpointsReachable(metadata: ServerMetadata, { outgoing }: 
  */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
   const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
-  const parameters = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
+  // A PKCE verifier has at least 43 characters (RFC 7636).
+  const codeVerifier = 'made-up'.repeat(7)
+  const parameters = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: codeVerifier }
   try {
     await genericGrantRequest(config, 'authorization_code', parameters)
   } catch (error) {
     const problem = toProviderProblem(error)
     if (!problem) throw error
-    if (['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem.fault)) throw problem
+    const isCodeRejected = !['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem.fault)
+    if (!isCodeRejected) throw problem
   }
 }
 
@@ -68,24 +71,23 @@ function* listWarnings(
   { issuer, mappingClaim, clientSecret }: ProviderConfig,
   metadata: ServerMetadata,
 ): Iterable<string> {
-  const maySupport = (name: keyof ServerMetadata, value: string) => {
+  // A provider that does not announce a list may support the value.
+  const excludes = (name: keyof ServerMetadata, value: string) => {
     const supported = metadata[name]
-    return !Array.isArray(supported) || supported.includes(value)
+    return Array.isArray(supported) && !supported.includes(value)
   }
+  const announcesPkce =
+    metadata.code_challenge_methods_supported !== undefined && !excludes('code_challenge_methods_supported', 'S256')
   if (issuer.protocol === 'http:')
     yield 'The connection to the provider is without TLS (http://), so an attacker in the network can sign in as any user. Use https://.'
-  if (
-    metadata.code_challenge_methods_supported === undefined ||
-    !maySupport('code_challenge_methods_supported', 'S256')
-  )
-    yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
-  if (!maySupport('response_types_supported', 'code'))
+  if (!announcesPkce) yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
+  if (excludes('response_types_supported', 'code'))
     yield 'The provider does not announce support for the authorization code flow (response type code).'
-  if (!maySupport('claims_supported', mappingClaim))
+  if (excludes('claims_supported', mappingClaim))
     yield `The provider does not list the claim ${mappingClaim} among those that it supports.`
   if (mappingClaim === 'email')
     yield 'The mapping claim is the e-mail address, which may change or pass to another person. A claim such as sub is safer. Sluice accepts only verified addresses.'
-  if (clientSecret === undefined && !maySupport('token_endpoint_auth_methods_supported', 'none'))
+  if (clientSecret === undefined && excludes('token_endpoint_auth_methods_supported', 'none'))
     yield 'The clientSecret is missing, and the provider does not announce support for clients without one.'
 }
 
@@ -136,6 +138,7 @@ async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation)
     return answerProblem('The provider publishes no key that can verify an ID token. Enable a signing key there.')
   } catch (error) {
     const problem = toProviderProblem(error)
+    // An error that is not of the request comes from parsing the keys.
     return problem ?? answerProblem('The provider’s keys are not JSON. Check the jwks_uri in its metadata.')
   }
 }

@@ -27,28 +27,38 @@ interface FederatedUserRow extends FederatedUser {
   sso_auth: boolean
 }
 
+/** A user without a refusal may sign in. A refusal without a user means that no user was found. */
+interface FederatedAdmission {
+  user?: FederatedUser
+  refusal?: string
+  /** The change of an invited user's status, for the audit log. */
+  activation?: UserActivation
+}
+
 /**
- * Finds the user with this `ssoId` in the organisation of the config and locks the user. Returns the user, or the
- * reason for a refusal. The first sign-in makes an invited user active and stores issuer and subject. Later sign-ins
- * with another issuer or subject are refused. A sign-in is also refused if the config changed during the provider
- * request. Locks the config too: a concurrent change of the config waits for this transaction and then ends the
+ * Finds the user with this `ssoId` in the organisation of the config, and decides whether they may sign in. The first
+ * sign-in makes an invited user active and stores issuer and subject. Later sign-ins with another issuer or subject are
+ * refused, and so are sign-ins during which the config changed.
+ *
+ * Locks the user and the config. A concurrent change of the config waits for this transaction and then ends the
  * session.
  */
 export async function admitFederatedUser(
   trx: Transaction<DB>,
   config: { id: number; version: number },
   { issuer, subject, ssoId }: FederatedPerson,
-): Promise<{ user: FederatedUser; activation?: UserActivation } | { refusal: string; user?: FederatedUser }> {
-  const { rows } = await sql<FederatedUserRow & { unchanged: boolean }>`
-    select u.id, u.uid, u.client, u.name, u.username, c.name as organisation, u.roles, u.status, u.sso_auth, p.version = ${config.version} as unchanged
-    from sso_provider_configs p
-    join clients c on c.uid = p.client
-    join users u on u.client = p.client
-    where p.id = ${config.id} and u.sso_id = ${ssoId} and not c.disabled
-    for update of u for share of p`.execute(trx)
+): Promise<FederatedAdmission> {
+  const { rows } = await sql<FederatedUserRow & { config_unchanged: boolean }>`
+    select users.id, users.uid, users.client, users.name, users.username, users.roles, users.status, users.sso_auth,
+      clients.name as organisation, provider_configs.version = ${config.version} as config_unchanged
+    from sso_provider_configs provider_configs
+    join clients on clients.uid = provider_configs.client
+    join users on users.client = provider_configs.client
+    where provider_configs.id = ${config.id} and users.sso_id = ${ssoId} and not clients.disabled
+    for update of users for share of provider_configs`.execute(trx)
   const user = rows[0]
   if (!user) return { refusal: 'no user has this ssoId' }
-  if (!user.unchanged) return { refusal: 'the config changed meanwhile', user }
+  if (!user.config_unchanged) return { refusal: 'the config changed meanwhile', user }
   if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
   if (!(await linkIdentity(trx, config, user, { issuer, subject })))
@@ -101,7 +111,7 @@ const perNetwork: ThrottleLimit = {
 }
 
 /**
- * Counts a callback as a failure before the provider request. Returns the key with which `uncountAttempt` removes the
+ * Counts a callback as a failure before the provider request. Returns the key with which `subtractFailure` removes the
  * count after a success. Throws 429.
  */
 export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {

@@ -26,7 +26,10 @@ const statePurpose = 'sso.state'
 const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
 /** Starts a sign-in. Returns the `state` parameter for the provider and the secret for the browser's cookie. */
-export function beginSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
+export function createPendingSignIn(
+  ring: KeyRing,
+  signInFacts: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>,
+) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
   const pending: PendingSignIn = { ...signInFacts, browser: encodeHash(secret), expires }
@@ -34,7 +37,7 @@ export function beginSignIn(ring: KeyRing, signInFacts: Pick<PendingSignIn, 'con
 }
 
 /** Returns the pending sign-in of a `state` parameter; undefined if it is forged or expired. */
-export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
+export function parseState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
     const pending = JSON.parse(ring.open(state, statePurpose)) as PendingSignIn
     return pending.expires * 1000 > Date.now() ? pending : undefined
@@ -50,7 +53,7 @@ export const isSameBrowser = ({ browser }: PendingSignIn, secret: string): boole
  * Returns the values that bind the provider's code and ID token to this browser. Both derive from the secret in the
  * browser's cookie. So stored or transmitted data alone is not enough to finish another user's sign-in.
  */
-export const deriveProofs = (secret: string) => ({
+export const deriveNonceAndVerifier = (secret: string) => ({
   nonce: deriveFromSecret(secret, 'nonce'),
   codeVerifier: deriveFromSecret(secret, 'code verifier'),
 })

@@ -43,10 +43,12 @@ export async function findProviderConfig(
   settings: ProviderSettings,
   key: { clientCode: string } | { uid: string },
 ): Promise<ProviderConfig | undefined> {
-  const condition = 'uid' in key ? sql`p.uid = ${key.uid}` : sql`lower(c.code) = lower(${key.clientCode})`
+  const hasKey =
+    'uid' in key ? sql`provider_configs.uid = ${key.uid}` : sql`lower(clients.code) = lower(${key.clientCode})`
   const { rows } = await sql<ProviderConfigRow>`
-    select p.* from sso_provider_configs p join clients c on c.uid = p.client
-    where ${condition} and not c.disabled and p.client_id is not null`.execute(db)
+    select provider_configs.*
+    from sso_provider_configs provider_configs join clients on clients.uid = provider_configs.client
+    where ${hasKey} and not clients.disabled and provider_configs.client_id is not null`.execute(db)
   return rows[0] && toProviderConfig(rows[0], settings)
 }
 

@@ -37,16 +37,17 @@ export function createFederation(outgoing: SsrfSafeFetch): Federation {
   const cache = new Map<string, { expiresAt: number; metadataPromise: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
-    const metadata = discoverMetadata(issuer, outgoing)
-    cache.delete(issuer.href)
-    const entry = { expiresAt: Date.now() + cacheMs.found, metadataPromise: metadata }
-    cache.set(issuer.href, entry)
-    metadata.catch(() => {
+    const metadataPromise = discoverMetadata(issuer, outgoing)
+    const entry = { expiresAt: Date.now() + cacheMs.found, metadataPromise }
+    metadataPromise.catch(() => {
       entry.expiresAt = Date.now() + cacheMs.failed
     })
-    const [oldest] = cache.keys()
-    if (cache.size > maxCached && oldest !== undefined) cache.delete(oldest)
-    return metadata
+    // Deleting an existing entry first moves the issuer to the end of the map, so the first entry is the oldest.
+    cache.delete(issuer.href)
+    cache.set(issuer.href, entry)
+    const [oldestIssuer] = cache.keys()
+    if (cache.size > maxCached && oldestIssuer !== undefined) cache.delete(oldestIssuer)
+    return metadataPromise
   }
 
   return {
@@ -84,7 +85,8 @@ async function discoverMetadata(issuer: URL, outgoing: SsrfSafeFetch): Promise<S
 /** Returns the problem for a failed metadata request; the error itself if it is internal. */
 function toDiscoveryProblem(error: unknown, issuer: URL): unknown {
   const { cause } = (error ?? {}) as { cause?: { attribute?: string; body?: { issuer?: unknown } } }
-  if (cause?.attribute === 'issuer') return createIssuerMismatch(String(cause.body?.issuer), issuer)
+  const hasOtherIssuer = cause?.attribute === 'issuer'
+  if (hasOtherIssuer) return createIssuerMismatch(String(cause.body?.issuer), issuer)
   const problem = toProviderProblem(error)
   if (problem?.fault !== 'SSO_ANSWER_INVALID') return problem ?? error
   return new ProviderProblem(
@@ -144,7 +146,7 @@ export function createClientConfig(
     { [clockTolerance]: clockToleranceSeconds },
     chooseClientAuth(metadata, client.clientSecret),
   )
-  for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
+  for (const allowHttp of listHttpExtensions(new URL(metadata.issuer))) allowHttp(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
     // The library sends the redirect URI without its query, but Sluice's redirect URI names the config in its query.

@@ -105,11 +105,12 @@ const claimSentences: Record<string, string> = {
 
 /** Returns the problem for a response that the OpenID library rejected. */
 function toClientErrorProblem(error: ClientError): ProviderProblem {
-  const innerError = listCauses(error).findLast((cause) => cause instanceof Error) as Error & {
+  // The library wraps the error that names the reason and, for an invalid ID token, the claim.
+  const rootError = listCauses(error).findLast((cause) => cause instanceof Error) as Error & {
     cause?: { claim?: string; parameters?: unknown }
   }
-  const claim = innerError.cause?.claim ?? ''
-  const { message } = innerError
+  const claim = rootError.cause?.claim ?? ''
+  const { message } = rootError
   const problem = (fault: ProviderFault, sentence: string) => new ProviderProblem(fault, sentence, error)
   switch (error.code) {
     case 'OAUTH_JWT_CLAIM_COMPARISON_FAILED':

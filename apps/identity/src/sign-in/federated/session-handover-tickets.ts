@@ -10,7 +10,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 const handoverTicketSeconds = 60
 
 /** Issues a one-time ticket with which the interaction page takes over a session. */
-export async function issueHandover(
+export async function issueHandoverTicket(
   trx: Kysely<DB>,
   { session, interaction }: { session: { id: number }; interaction: string },
 ): Promise<string> {
@@ -39,7 +39,7 @@ interface HandoverRow {
  * minute or for another interaction, or if the session has ended. An expired ticket, or one for another interaction,
  * may be stolen, so its session ends.
  */
-export function takeHandover(
+export function consumeHandoverTicket(
   db: Kysely<DB>,
   ticket: string,
   interaction: string,
@@ -51,11 +51,13 @@ export function takeHandover(
         delete from sso_tickets where ticket_hash = ${hashSecret(ticket)}
         returning session_id, interaction, expires_at
       )
-      select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,
-        t.interaction = ${interaction} and t.expires_at > now() and u.status = 'ACTIVE' as is_valid
-      from used_ticket t
-      join sessions s on s.id = t.session_id
-      join users u on u.id = s.user_id
+      select users.uid as user, users.id as user_id, users.client,
+        sessions.uid as session, sessions.id as session_id, sessions.expires_at, sessions.amr,
+        used_ticket.interaction = ${interaction} and used_ticket.expires_at > now() and users.status = 'ACTIVE'
+          as is_valid
+      from used_ticket
+      join sessions on sessions.id = used_ticket.session_id
+      join users on users.id = sessions.user_id
       where ${isOpenSession}`.execute(trx)
     const [row] = rows
     if (!row) return undefined

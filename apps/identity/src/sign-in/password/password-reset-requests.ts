@@ -17,7 +17,7 @@ const perAccount: ThrottleLimit = {
   maxWaitSeconds: 900,
   forgetAfterSeconds: 3600,
 }
-const resetRequestLimit: ThrottleLimit = {
+const perNetwork: ThrottleLimit = {
   freeFailures: 30,
   firstWaitSeconds: 60,
   maxWaitSeconds: 900,
@@ -33,13 +33,13 @@ const maxUsersPerRequest = 50
  * separately, so password-reset requests cannot block a user's sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
-  const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
+  const usernameHash = createHash('sha256').update(toSkeleton(typed)).digest('base64url')
+  const networkKey = sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`
+  // The request counts for the account only if the network does not have to wait.
+  const accountKey = sql`select ${`forgotten:${usernameHash}`}::text from network where seconds <= 0`
   const { rows } = await sql<{ key: string; seconds: number }>`
-    with network as (
-      ${countFailureSql(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, resetRequestLimit)}
-    ), account as (
-      ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
-    )
+    with network as (${countFailureSql(networkKey, perNetwork)}),
+      account as (${countFailureSql(accountKey, perAccount)})
     select key, seconds from network union all select key, seconds from account`.execute(db)
   assertNoWait(rows)
 }
@@ -84,43 +84,46 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
       ) returning typed, request_id, address`.execute(trx)
     const request = rows[0]
     if (!request) return false
-    for (const account of await lockAccounts(trx, request.typed)) await answerForAccount(trx, config, request, account)
+    const accounts = await lockMatchingAccounts(trx, request.typed)
+    for (const account of accounts) await mailResetLinkIfAllowed(trx, config, request, account)
     return true
   })
 }
 
 /**
- * Finds and locks the users with this username or e-mail address, up to a limit. Prefers the user with this username,
- * then users who may get a link. Takes users of all organisations in turn. Otherwise many users of one organisation
- * with the same address could use up the limit for the other organisations.
+ * Finds and locks the users with this username or e-mail address: at most `maxUsersPerClient` of an organisation, and
+ * at most `maxUsersPerRequest` in total. Prefers the user with this username, then the first user of each organisation,
+ * then the second ones, and so on. So users of one organisation cannot use up the limit for the others. Within an
+ * organisation, users who may get a link come first.
  */
-async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
-  const hasUsername = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
+async function lockMatchingAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
+  const isEmailAddress = typed.includes('@')
+  const hasUsername = sql<boolean>`users.username_skeleton = ${toSkeleton(typed)}`
+  const mayGetLink = sql<boolean>`(users.status = 'ACTIVE' and not users.sso_auth)`
   const { rows } = await sql<PasswordResetAccount>`
     with matches as (
-      select u.id, ${hasUsername} as has_username, row_number() over (
-        partition by u.client order by ${hasUsername} desc, (u.status = 'ACTIVE' and not u.sso_auth) desc, u.id) as rank_in_client
-      from users u where ${hasUsername} or (${typed.includes('@')} and lower(u.email) = lower(${typed.trim()}))
+      select users.id, ${hasUsername} as has_username, row_number() over (
+        partition by users.client order by ${hasUsername} desc, ${mayGetLink} desc, users.id) as rank_in_client
+      from users where ${hasUsername} or (${isEmailAddress} and lower(users.email) = lower(${typed.trim()}))
     )
-    select u.id, u.uid, u.client, u.email, u.status, u.sso_auth, c.disabled,
-      coalesce(u.own_email_since > now() - interval '1 day', false) as address_is_new
-    from users u join clients c on c.uid = u.client
-    where u.id in (
+    select users.id, users.uid, users.client, users.email, users.status, users.sso_auth, clients.disabled,
+      coalesce(users.own_email_since > now() - interval '1 day', false) as address_is_new
+    from users join clients on clients.uid = users.client
+    where users.id in (
       select id from matches where rank_in_client <= ${maxUsersPerClient}
       order by has_username desc, rank_in_client, id limit ${maxUsersPerRequest})
-    order by u.id for no key update of u`.execute(trx)
+    order by users.id for no key update of users`.execute(trx)
   return rows
 }
 
 /** Mails a link to one user, unless a rule forbids it, and audits the outcome. */
-async function answerForAccount(
+async function mailResetLinkIfAllowed(
   trx: Transaction<DB>,
   config: MailConfig,
   { request_id: requestId, address }: PasswordResetRequest,
   account: PasswordResetAccount,
 ): Promise<void> {
-  let refusal = findRefusal(account)
-  if (refusal === undefined && (await isResetLimitReached(trx, account))) refusal = 'mailed too often'
+  const refusal = await findRefusalReason(trx, account)
   if (refusal === undefined)
     await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
   const { uid: object, client } = account
@@ -128,12 +131,15 @@ async function answerForAccount(
   await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
 }
 
-function findRefusal({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
+/** Returns the reason why a user may not get a link, for the audit log; undefined if they may. */
+async function findRefusalReason(trx: Transaction<DB>, account: PasswordResetAccount): Promise<string | undefined> {
+  const { status, sso_auth, disabled, address_is_new } = account
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
   // The user set this address only recently. An attacker with access to an open session could have done that.
-  return address_is_new ? 'address is new' : undefined
+  if (address_is_new) return 'address is new'
+  return (await isResetLimitReached(trx, account)) ? 'mailed too often' : undefined
 }
 
 /** Deletes password-reset requests that are more than an hour old. */

@@ -6,16 +6,16 @@ import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
-import { listCodeMethods, countRecoveryCodes, useCode } from '../second-factor/second-factor.ts'
-import { issueTicket, findTicketOwner, useTicket } from '../second-factor/tickets.ts'
+import { listCodeMethods, countRecoveryCodes, consumeCode } from '../second-factor/second-factor.ts'
+import { issueTicket, findTicketOwner, consumeTicket } from '../second-factor/tickets.ts'
 import { startSession, type SessionLifetimes } from '../sessions/sessions.ts'
 import {
-  admitCode,
-  assertAdmitted,
-  auditThrottled,
+  countCodeAttempt,
+  assertAttemptAllowed,
+  auditIfThrottled,
   countAttemptSql,
-  forgiveAttempt,
-  undoAttempt,
+  clearFailuresAfterSuccess,
+  withdrawAttempt,
   type AttemptCount,
   type ThrottleKeys,
 } from '../throttle/throttle.ts'
@@ -66,20 +66,21 @@ export async function signIn(
   context: SignInContext,
 ): Promise<SignedIn | SecondFactorRequired> {
   const { db, write, request, expectedClient } = context
-  const { attempt, account } = await admitAttemptAndFindAccount(username, context)
-  const isCorrect = await verifyPasswordOrUndoAttempt(password, account, db, attempt)
-  const refusal = findRefusal(account, isCorrect, expectedClient)
+  const { attempt, account } = await countAttemptAndFindAccount(username, context)
+  const isPasswordCorrect = await verifyPasswordOrWithdrawAttempt(password, account, db, attempt)
+  const refusal = findRefusalReason(account, isPasswordCorrect, expectedClient)
   const acceptedAccount = refusal === undefined ? account : undefined
   // Runs outside the transaction, so that other attempts of this network do not wait for its commit.
-  if (acceptedAccount) await forgiveAttempt(db, attempt)
+  if (acceptedAccount) await clearFailuresAfterSuccess(db, attempt)
 
   const result = await write(async (trx) => {
-    const user = acceptedAccount && (await lockUser(trx, acceptedAccount.id, acceptedAccount.password_hash))
-    const result = user && (await openSessionOrRequireCode(trx, user, context))
+    const user = acceptedAccount && (await lockUserWhoMaySignIn(trx, acceptedAccount.id, acceptedAccount.password_hash))
+    const sessionOrTicket = user && (await openSessionOrRequireCode(trx, user, context))
     const actor = account && { user: account.uid, client: account.client }
-    request.audit(account?.uid ?? null, toAuditOutcome(result, refusal), actor)
-    return result
+    request.audit(account?.uid ?? null, toAuditOutcome(sessionOrTicket, refusal), actor)
+    return sessionOrTicket
   })
+  // An error inside `write` would roll back the audit row, so this function throws afterwards.
   if (!result) throw loginProblem('The username or password is incorrect, or the user cannot sign in with a password.')
   return result
 }
@@ -97,18 +98,19 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   const owner = await findTicketOwner(db, ticket)
   // Unknown tickets are neither counted nor audited, because an attacker can send any number of invented tickets.
   if (!owner) throw codeProblem()
-  const attempt = await auditThrottled(() => admitCode(db, owner.uid, request.address), owner, context)
+  const attempt = await auditIfThrottled(() => countCodeAttempt(db, owner.uid, request.address), owner, context)
 
-  const result = await write(async (trx) => {
-    const result = await checkCode(trx, owner.id, { ticket, code }, context)
+  const signedIn = await write(async (trx) => {
+    const result = await consumeCodeAndOpenSession(trx, owner.id, { ticket, code }, context)
     const isRefused = 'refusal' in result
-    if (!isRefused) await forgiveAttempt(trx, attempt)
+    if (!isRefused) await clearFailuresAfterSuccess(trx, attempt)
     const details = isRefused ? { outcome: result.refusal } : toAuditOutcome(result)
     request.audit(owner.uid, details, { user: owner.uid, client: owner.client })
     return isRefused ? undefined : result
   })
-  if (!result) throw codeProblem()
-  return result
+  // An error inside `write` would roll back the audit row, so this function throws afterwards.
+  if (!signedIn) throw codeProblem()
+  return signedIn
 }
 
 /** The user of a username at the time when the attempt was counted. `lockUser` reads the current state. */
@@ -123,21 +125,23 @@ interface PasswordAccount {
 }
 
 /**
- * Counts the attempt and finds the user in one statement, which takes the same time for an unknown username. Throws
- * 429.
+ * Counts the attempt and finds the user in one statement, which takes the same time for an unknown username. The
+ * statement returns one row; its columns of the user are null for an unknown username. Throws 429 after too many
+ * attempts.
  */
-async function admitAttemptAndFindAccount(username: string, context: SignInContext) {
+async function countAttemptAndFindAccount(username: string, context: SignInContext) {
   const skeleton = toSkeleton(username)
   const { rows } = await sql<AttemptCount & (PasswordAccount | Record<keyof PasswordAccount, null>)>`
     ${prepared('admit-sign-in')}
-    with ${countAttemptSql(skeleton, context.request.address)}
-    select attempt.*, found.* from attempt left join (
-      select u.id, u.uid, u.client, u.status, u.sso_auth, u.password_hash, c.disabled as client_disabled
-      from users u join clients c on c.uid = u.client where u.username_skeleton = ${skeleton}
-    ) as found on true`.execute(context.db)
+    with ${countAttemptSql(skeleton, context.request.address)}, found_user as (
+      select users.id, users.uid, users.client, users.status, users.sso_auth, users.password_hash,
+        clients.disabled as client_disabled
+      from users join clients on clients.uid = users.client where users.username_skeleton = ${skeleton}
+    )
+    select attempt.*, found_user.* from attempt left join found_user on true`.execute(context.db)
   const row = rows[0]!
   const account: PasswordAccount | undefined = row.id === null ? undefined : row
-  const attempt = await auditThrottled(() => assertAdmitted(row), account, context)
+  const attempt = await auditIfThrottled(() => assertAttemptAllowed(row), account, context)
   return { attempt, account }
 }
 
@@ -145,7 +149,7 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
  * Returns whether the password is correct. If it could not be checked, for example because of overload, removes the
  * counted attempt.
  */
-async function verifyPasswordOrUndoAttempt(
+async function verifyPasswordOrWithdrawAttempt(
   password: string,
   account: PasswordAccount | undefined,
   db: Kysely<DB>,
@@ -154,21 +158,21 @@ async function verifyPasswordOrUndoAttempt(
   try {
     return await verifyPassword(password, account?.password_hash)
   } catch (error) {
-    await undoAttempt(db, attempt)
+    await withdrawAttempt(db, attempt)
     throw error
   }
 }
 
 /** Returns the reason why a user may not sign in, for the audit log; undefined if they may. */
-function findRefusal(
+function findRefusalReason(
   account: PasswordAccount | undefined,
-  isCorrect: boolean,
+  isPasswordCorrect: boolean,
   expectedClient?: string,
 ): string | undefined {
   if (!account) return 'unknown username'
   if (account.sso_auth) return 'signs in elsewhere'
   if (account.password_hash === null) return 'no password'
-  if (!isCorrect) return 'wrong password'
+  if (!isPasswordCorrect) return 'wrong password'
   if (!isExpectedClient(account, expectedClient)) return otherOrganisation
   if (account.status !== 'ACTIVE') return `status ${account.status}`
   return account.client_disabled ? 'client disabled' : undefined
@@ -190,21 +194,24 @@ interface LockedUser {
 
 /**
  * Locks the user until the transaction ends, and reads the current row. Returns undefined if the user is not active, if
- * the organisation is disabled, or if the password hash differs from `passwordHash`, the hash that this request
- * verified. If this request verified no password, the user must have one.
+ * the organisation is disabled, or if the password changed since this request verified it against `verifiedHash`. A
+ * request that verified no password, because it completes a sign-in with a code, has no `verifiedHash`.
  */
-async function lockUser(
+async function lockUserWhoMaySignIn(
   trx: Transaction<DB>,
   id: number,
-  passwordHash?: string | null,
+  verifiedHash?: string | null,
 ): Promise<LockedUser | undefined> {
-  const isUnchanged =
-    passwordHash === undefined ? sql`u.password_hash is not null` : sql`u.password_hash = ${passwordHash}`
+  const verifiedPassword = verifiedHash !== undefined
+  const isPasswordUnchanged = verifiedPassword
+    ? sql`users.password_hash = ${verifiedHash}`
+    : sql`users.password_hash is not null`
   const { rows } = await sql<LockedUser>`
-    ${prepared(passwordHash === undefined ? 'lock-signing-in' : 'lock-signing-in-with-password')}
-    select u.id, u.uid, u.client, u.roles, u.two_factor_auth from users u join clients c on c.uid = u.client
-    where u.id = ${id} and ${isUnchanged} and u.status = 'ACTIVE' and not c.disabled
-    for share of u`.execute(trx)
+    ${prepared(verifiedPassword ? 'lock-signing-in-with-password' : 'lock-signing-in')}
+    select users.id, users.uid, users.client, users.roles, users.two_factor_auth
+    from users join clients on clients.uid = users.client
+    where users.id = ${id} and ${isPasswordUnchanged} and users.status = 'ACTIVE' and not clients.disabled
+    for share of users`.execute(trx)
   return rows[0]
 }
 
@@ -225,20 +232,20 @@ async function openSessionOrRequireCode(
  * Checks the code and the ticket, uses up both, and opens a session. Returns the reason of a refusal instead. After a
  * wrong code the ticket stays valid.
  */
-async function checkCode(
+async function consumeCodeAndOpenSession(
   trx: Transaction<DB>,
   id: number,
   { ticket, code }: LoginCodeBody,
   context: SignInContext,
 ): Promise<SignedIn | { refusal: string }> {
-  const user = await lockUser(trx, id)
+  const user = await lockUserWhoMaySignIn(trx, id)
   if (!user?.two_factor_auth) return { refusal: changedDuringSignIn }
   if (!isExpectedClient(user, context.expectedClient)) return { refusal: otherOrganisation }
-  const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
+  const method = await consumeCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return { refusal: 'wrong code' }
   if (method === 'RECOVERY_CODE')
     await mailRecoveryCodeUsed(trx, context.config, { id, left: await countRecoveryCodes(trx, id) })
-  if (!(await useTicket(trx, ticket))) return { refusal: 'ticket used' }
+  if (!(await consumeTicket(trx, ticket))) return { refusal: 'ticket used' }
   return openUserSession(trx, user, amrOf[method], context)
 }
 

@@ -56,7 +56,7 @@ export async function confirmEnrolment(
 ): Promise<string[] | 'wrong code' | 'nothing to confirm'> {
   const factor = await findSecondFactor(trx, user)
   if (!factor || factor.confirmed_at) return 'nothing to confirm'
-  if (!(await useStep(trx, user, factor, code, keys))) return 'wrong code'
+  if (!(await consumeTimeStep(trx, user, factor, code, keys))) return 'wrong code'
   await sql`update second_factors set confirmed_at = now() where user_id = ${user}`.execute(trx)
   await sql`update users set two_factor_auth = true where id = ${user}`.execute(trx)
   return replaceRecoveryCodes(trx, user)
@@ -66,7 +66,7 @@ export async function confirmEnrolment(
  * Uses up a TOTP code or a recovery code, and returns which of them it was. Returns undefined if the code is wrong or
  * was used before, or if the user has no active second factor.
  */
-export async function useCode(
+export async function consumeCode(
   trx: Transaction<DB>,
   user: number,
   code: string,
@@ -74,27 +74,27 @@ export async function useCode(
 ): Promise<SecondFactorMethod | undefined> {
   const factor = await findSecondFactor(trx, user)
   if (!factor?.confirmed_at) return undefined
-  if (await useStep(trx, user, factor, code, keys)) return 'TOTP'
-  return (await useRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
+  if (await consumeTimeStep(trx, user, factor, code, keys)) return 'TOTP'
+  return (await consumeRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
 }
 
 /**
- * Returns whether a TOTP code is correct, and uses up its time step. The condition of the update accepts each step only
- * once, and only steps after the last used one.
+ * Returns whether a TOTP code is correct and was not used before. Stores the 30-second time step of the code, so that
+ * later calls accept only codes of later steps.
  */
-async function useStep(
+async function consumeTimeStep(
   trx: Transaction<DB>,
   user: number,
   { seed }: SecondFactorRow,
   code: string,
   keys: KeyRing,
 ): Promise<boolean> {
-  const step = findTimeStep(code.replaceAll(/[\s-]/g, ''), keys.open(seed, seedPurpose(user)))
+  const digits = code.replaceAll(/[\s-]/g, '')
+  const step = findTimeStep(digits, keys.open(seed, seedPurpose(user)))
   if (step === undefined) return false
   const { rows } = await sql`
-    update second_factors set last_step = ${step} where user_id = ${user} and last_step < ${step} returning true`.execute(
-    trx,
-  )
+    update second_factors set last_step = ${step}
+    where user_id = ${user} and last_step < ${step} returning true`.execute(trx)
   return rows.length > 0
 }
 
@@ -142,7 +142,7 @@ export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promi
 }
 
 /** Uses up a recovery code. Returns true for only one of several concurrent uses. */
-async function useRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
+async function consumeRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
   const { rows } = await sql`
     update recovery_codes set used_at = now()
     where user_id = ${user} and code_hash = ${hashRecoveryCode(code)} and used_at is null returning true`.execute(trx)

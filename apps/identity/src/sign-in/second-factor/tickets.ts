@@ -18,13 +18,13 @@ export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string
 /** Returns the owner of a ticket; undefined if it is unknown or expired. */
 export async function findTicketOwner(db: Kysely<DB>, ticket: string) {
   const { rows } = await sql<{ id: number; uid: string; client: string }>`
-    select u.id, u.uid, u.client from second_factor_tickets t join users u on u.id = t.user_id
-    where t.ticket_hash = ${hashSecret(ticket)} and t.expires_at > now()`.execute(db)
+    select users.id, users.uid, users.client from second_factor_tickets tickets join users on users.id = tickets.user_id
+    where tickets.ticket_hash = ${hashSecret(ticket)} and tickets.expires_at > now()`.execute(db)
   return rows[0]
 }
 
 /** Uses up a ticket. Returns true for only one of several concurrent uses. */
-export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
+export async function consumeTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
   const { rows } = await sql`
     delete from second_factor_tickets where ticket_hash = ${hashSecret(ticket)} and expires_at > now()
     returning true`.execute(trx)

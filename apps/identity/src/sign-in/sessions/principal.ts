@@ -11,7 +11,7 @@ import {
   selectHeldRoles,
 } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import { splitRoles } from '../../effective-roles.ts'
+import { splitEnabledAndDormantRoles } from '../../effective-roles.ts'
 import { prepared } from '@sluice/database'
 import { isOpenSession } from './sessions.ts'
 import { isUid } from '../../is-uid.ts'
@@ -40,66 +40,74 @@ interface ApplicationPrincipalRow extends PrincipalClientRow {
   organisation: string
 }
 
-/** Finds an application that acts on its own behalf, in its own organisation and with the roles among its scopes. */
+/**
+ * Finds an application that acts on its own behalf, in its own organisation and with the roles among its scopes. The
+ * principal is not `open` (its tokens are refused) if the application may not use the client credentials grant.
+ */
 async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationPrincipalRow>`
-    ${prepared('application-principal')} select a.uid, a.sso_client_id, a.client_name, a.scopes, a.grant_types, a.token_valid_after,
-      c.uid as client, c.code as client_code, c.name as organisation, c.disabled, c.domain,
-      c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone
-    from sso_client_configs a join clients c on c.uid = a.client
-    where a.sso_client_id = ${id}`.execute(db)
+    ${prepared('application-principal')}
+    select applications.uid, applications.sso_client_id, applications.client_name, applications.scopes,
+      applications.grant_types, applications.token_valid_after, clients.uid as client, clients.code as client_code,
+      clients.name as organisation, clients.disabled, clients.domain, clients.manager_enabled,
+      clients.routes_enabled, clients.pipelines_enabled, clients.time_zone
+    from sso_client_configs applications join clients on clients.uid = applications.client
+    where applications.sso_client_id = ${id}`.execute(db)
   const row = rows[0]
-  return (
-    row && {
-      kind: 'application',
-      id: row.uid,
-      username: row.sso_client_id,
-      name: row.client_name,
-      status: 'ACTIVE',
-      tokenValidAfter: row.token_valid_after.toISOString(),
-      open: row.grant_types.includes('client_credentials'),
-      ...splitRoles(selectRoleScopes(row.scopes), row),
-      userGroups: [],
-      client: toPrincipalClient(row, row.organisation),
-    }
-  )
+  if (!row) return undefined
+  return {
+    kind: 'application',
+    id: row.uid,
+    username: row.sso_client_id,
+    name: row.client_name,
+    status: 'ACTIVE',
+    tokenValidAfter: row.token_valid_after.toISOString(),
+    open: row.grant_types.includes('client_credentials'),
+    ...splitEnabledAndDormantRoles(selectRoleScopes(row.scopes), row),
+    userGroups: [],
+    client: toPrincipalClient(row, row.organisation),
+  }
 }
 
 interface ApiTokenPrincipalRow extends UserPrincipalRow {
-  key: number
+  token_id: number
   token_roles: Role[]
   is_use_due: boolean
 }
 
 /**
- * Finds the user of an API token. It acts for the user's own organisation, with those of its roles that the user still
- * holds.
+ * Finds the user of an API token by the token's hash. The token acts for the user's own organisation, with those of its
+ * roles that the user still holds. Records the use of the token.
  */
-async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
+async function findApiTokenPrincipal(
+  db: Kysely<DB>,
+  { id: tokenHash }: Credential,
+): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
-    select ${principalColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
-      t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as is_use_due
-    from api_tokens t
-    join users u on u.id = t.user_id
-    join clients own on own.uid = u.client
-    join clients c on c.uid = u.client
-    where t.token_hash = ${decodeTokenHash(hash)}`.execute(db)
+    select ${principalColumns}, ${apiTokenIsUsable} as open, api_tokens.id as token_id, api_tokens.roles as token_roles,
+      api_tokens.last_used_at is null or api_tokens.last_used_at < now() - interval '1 minute' as is_use_due
+    from api_tokens
+    join users on users.id = api_tokens.user_id
+    join clients home_client on home_client.uid = users.client
+    join clients on clients.uid = users.client
+    where api_tokens.token_hash = ${decodeTokenHash(tokenHash)}`.execute(db)
   const row = rows[0]
   if (!row) return undefined
-  if (row.open && row.is_use_due) await recordTokenUse(db, row.key)
-  return toUserPrincipal('api-token', { ...row, roles: selectHeldRoles(row.roles, row.token_roles.join(' ')) })
+  if (row.open && row.is_use_due) await recordTokenUse(db, row.token_id)
+  const heldTokenRoles = selectHeldRoles(row.roles, row.token_roles.join(' '))
+  return toUserPrincipal('api-token', { ...row, roles: heldTokenRoles })
 }
 
 /** Stores the time of a token's use, at most once a minute across all processes, to limit writes. */
-async function recordTokenUse(db: Kysely<DB>, key: number): Promise<void> {
+async function recordTokenUse(db: Kysely<DB>, id: number): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now()
-    where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
+    where id = ${id} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
 }
 
 /**
- * Finds a user by one of their sessions. The user acts for the session's organisation. The console acts like a direct
- * sign-in as long as its grant exists.
+ * Finds a user by one of their sessions. The user acts for the session's organisation, which a super admin can switch.
+ * A user of the console is treated like one who signed in directly, as long as the console's grant exists.
  */
 async function findSessionPrincipal(
   db: Kysely<DB>,
@@ -109,26 +117,26 @@ async function findSessionPrincipal(
   const isConsole = application === consoleApplication
   if (application !== undefined && !isConsole)
     return findApplicationSessionPrincipal(db, { user, session, application, grant })
-  const open = isConsole ? sql`${isOpenSession} and ${isOpenGrant(application, grant)}` : isOpenSession
+  const isOpen = isConsole ? sql`${isOpenSession} and ${isOpenGrant(application, grant)}` : isOpenSession
   const { rows } = await sql<UserPrincipalRow>`
     ${prepared(isConsole ? 'console-principal' : 'session-principal')}
-    select ${principalColumns}, coalesce(${open}, false) as open
-    from users u
-    join clients own on own.uid = u.client
-    left join sessions s on s.user_id = u.id and s.uid = ${session}
-    join clients c on c.uid = coalesce(s.client, u.client)
-    where u.uid = ${user}`.execute(db)
+    select ${principalColumns}, coalesce(${isOpen}, false) as open
+    from users
+    join clients home_client on home_client.uid = users.client
+    left join sessions on sessions.user_id = users.id and sessions.uid = ${session}
+    join clients on clients.uid = coalesce(sessions.client, users.client)
+    where users.uid = ${user}`.execute(db)
   return rows[0] && toUserPrincipal('session', rows[0])
 }
 
 /**
- * SQL condition: the session `s` has the grant for the application (see `AccessTokenClaims`). If the grant is deleted,
- * the application's tokens become invalid.
+ * SQL condition: the row of `sessions` has the grant for the application (see `AccessTokenClaims`). If the grant is
+ * deleted, the application's tokens become invalid.
  */
 const isOpenGrant = (application: string, grant = '') => sql`exists (
-  select from oidc_models m join sso_client_configs g on g.id = m.sso_client_config_id
-  where m.model = 'Grant' and m.id_hash = ${Buffer.from(grant, 'base64url')} and m.session_id = s.id
-    and g.sso_client_id = ${application})`
+  select from oidc_models join sso_client_configs on sso_client_configs.id = oidc_models.sso_client_config_id
+  where oidc_models.model = 'Grant' and oidc_models.id_hash = ${Buffer.from(grant, 'base64url')}
+    and oidc_models.session_id = sessions.id and sso_client_configs.sso_client_id = ${application})`
 
 interface ApplicationSessionRow extends UserPrincipalRow {
   /** The scopes that the application currently has and the user granted. */
@@ -145,18 +153,25 @@ async function findApplicationSessionPrincipal(
   credential: { user: string; session: string; application: string; grant: string | undefined },
 ): Promise<PrincipalState | undefined> {
   const { user, session, application, grant } = credential
+  // Built-in applications, such as the command line, belong to no organisation.
+  const isBuiltIn = sql`applications.client is null`
   const { rows } = await sql<ApplicationSessionRow>`
-    ${prepared('application-session-principal')} select ${principalColumns},
-      coalesce(${isOpenSession} and ${isOpenGrant(application, grant)} and k.user_id is not null
-        and (a.client is null or 'authorization_code' = any(a.grant_types)), false) as open,
-      array(select scope from unnest(k.scopes) as scope where a.client is null or scope = any(a.scopes)) as scopes
-    from users u
-    join clients own on own.uid = u.client
-    left join sessions s on s.user_id = u.id and s.uid = ${session}
-    join clients c on c.uid = u.client
-    left join sso_client_configs a on a.sso_client_id = ${application} and (a.client = u.client or a.client is null)
-    left join application_consents k on k.user_id = u.id and k.sso_client_config_id = a.id
-    where u.uid = ${user}`.execute(db)
+    ${prepared('application-session-principal')}
+    select ${principalColumns},
+      coalesce(${isOpenSession} and ${isOpenGrant(application, grant)} and consents.user_id is not null
+        and (${isBuiltIn} or 'authorization_code' = any(applications.grant_types)), false) as open,
+      array(
+        select scope from unnest(consents.scopes) as scope where ${isBuiltIn} or scope = any(applications.scopes)
+      ) as scopes
+    from users
+    join clients home_client on home_client.uid = users.client
+    left join sessions on sessions.user_id = users.id and sessions.uid = ${session}
+    join clients on clients.uid = users.client
+    left join sso_client_configs applications
+      on applications.sso_client_id = ${application} and (applications.client = users.client or ${isBuiltIn})
+    left join application_consents consents
+      on consents.user_id = users.id and consents.sso_client_config_id = applications.id
+    where users.uid = ${user}`.execute(db)
   const [row] = rows
   if (!row) return undefined
   const { roles, dormantRoles = [], ...principal } = toUserPrincipal('session', row)
@@ -189,17 +204,18 @@ export interface UserPrincipalRow extends PrincipalClientRow {
 }
 
 /**
- * The columns of a principal: the user `u` of the organisation `own`, who acts for the organisation `c`. Each query
- * adds a column `open`, which depends on the credential.
+ * The columns of a principal: a row of `users` from the organisation `home_client`, who acts for a row of `clients`.
+ * Each query adds a column `open`: whether the credential is valid.
  */
 export const principalColumns = sql`
-  u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
+  users.uid as id, users.username, users.name, users.status, users.token_valid_after, users.roles,
   array(
-    select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
-    where m.user_id = u.id order by g.id limit 1000
+    select user_groups.uid from user_group_members members join user_groups on user_groups.id = members.user_group_id
+    where members.user_id = users.id order by user_groups.id limit 1000
   )::text[] as user_groups,
-  c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
-  c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
+  clients.uid as client, clients.code as client_code, clients.name as client_name,
+  clients.disabled or home_client.disabled as disabled, clients.domain,
+  clients.manager_enabled, clients.routes_enabled, clients.pipelines_enabled, clients.time_zone`
 
 /** Converts the row of a user to the principal. The organisation's feature switches limit the roles. */
 export const toUserPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
@@ -210,7 +226,7 @@ export const toUserPrincipal = (kind: PrincipalState['kind'], row: UserPrincipal
   status: row.status,
   tokenValidAfter: row.token_valid_after.toISOString(),
   open: row.open,
-  ...splitRoles(row.roles, row),
+  ...splitEnabledAndDormantRoles(row.roles, row),
   userGroups: row.user_groups,
   client: toPrincipalClient(row, row.client_name),
 })

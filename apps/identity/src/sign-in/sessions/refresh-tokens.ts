@@ -50,40 +50,48 @@ export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, open
 
 /**
  * Exchanges a refresh token for the next one of its session. Returns undefined, without effect, if the token is
- * refused; `refuseRefresh` finds the reason.
+ * refused; `handleRefusedRefreshToken` finds the reason.
  *
- * This is the most frequent request, so the exchange and its audit row are one statement. Only the first exchange of a
- * session in an hour is audited; opening the session counts as one. Only one of several concurrent uses of a token
- * succeeds: the others wait for its row and then find it used. If another transaction ends the session concurrently,
- * either this statement does not find the session, or the new token ends with the session.
+ * This is the most frequent request, so one statement does all of these steps, each a CTE:
+ *
+ * 1. `presented_token` locks the token if it is unused. Concurrent uses of the token wait here, then find it used.
+ * 2. `extended_session` updates the session if it is open, its user active and both organisations enabled.
+ * 3. `consumed_token` marks the token as used, `next_token` stores the next one, and `audit_row` audits the first
+ *    exchange of the session in an hour (opening the session counts as one). They do nothing without step 2.
+ *
+ * If another transaction ends the session concurrently, either step 2 does not find it, or the next token ends with it.
  */
 export async function exchangeRefreshToken(
   db: Kysely<DB>,
   token: string,
   auditContext: AuditContext,
 ): Promise<RefreshedSession | undefined> {
-  const hash = hashSecret(token)
+  const tokenHash = hashSecret(token)
   const refreshToken = generateRefreshToken()
+  const auditFacts = sql`
+    select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from extended_session where first_in_hour`
   const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
-    with presented as (
-      select session_id from refresh_tokens where token_hash = ${hash} and consumed_at is null for update
-    ), continued as (
-      update sessions s set last_used_at = now(), roles_at_issue = u.roles
-      from presented, users u, clients c, clients own
-      where s.id = presented.session_id and ${isOpenSession}
-        and u.id = s.user_id and u.status = 'ACTIVE'
-        and c.uid = s.client and not c.disabled and own.uid = u.client and not own.disabled
-      returning s.id, s.uid, s.client, s.expires_at, u.uid as user,
+    with presented_token as (
+      select session_id from refresh_tokens where token_hash = ${tokenHash} and consumed_at is null for update
+    ), extended_session as (
+      update sessions set last_used_at = now(), roles_at_issue = users.roles
+      from presented_token, users, clients, clients home_client
+      where sessions.id = presented_token.session_id and ${isOpenSession}
+        and users.id = sessions.user_id and users.status = 'ACTIVE'
+        and clients.uid = sessions.client and not clients.disabled
+        and home_client.uid = users.client and not home_client.disabled
+      returning sessions.id, sessions.uid, sessions.client, sessions.expires_at, users.uid as user,
         old.last_used_at < date_trunc('hour', now(), 'UTC') as first_in_hour
-    ), used as (
-      update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
-    ), next as (
-      ${buildRefreshTokenInsert(hashSecret(refreshToken), sql`continued`)}
-    ), audited as (
-      ${auditInsert(auditContext, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
+    ), consumed_token as (
+      update refresh_tokens set consumed_at = now()
+      where token_hash = ${tokenHash} and exists (select from extended_session)
+    ), next_token as (
+      ${buildRefreshTokenInsert(hashSecret(refreshToken), sql`extended_session`)}
+    ), audit_row as (
+      ${auditInsert(auditContext, auditFacts)}
     )
-    select uid, client, expires_at, "user" from continued`.execute(db)
+    select uid, client, expires_at, "user" from extended_session`.execute(db)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
   const { user, client, ...session } = tokenRow
@@ -94,7 +102,7 @@ export async function exchangeRefreshToken(
  * Returns whether this service issued the refresh token. Callers check this first, so that invented tokens cause no
  * writes.
  */
-export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
+export async function refreshTokenExists(db: Kysely<DB>, token: string): Promise<boolean> {
   const { rows } = await sql`select from refresh_tokens where token_hash = ${hashSecret(token)}`.execute(db)
   return rows.length > 0
 }
@@ -108,9 +116,11 @@ export async function endSessionOfToken(
   token: string,
 ): Promise<Omit<RefreshRefusal, 'outcome'> | undefined> {
   const { rows } = await sql<{ session: string; user: string; client: string }>`
-    select s.uid as session, u.uid as user, s.client
-    from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-    where t.token_hash = ${hashSecret(token)}`.execute(trx)
+    select sessions.uid as session, users.uid as user, sessions.client
+    from refresh_tokens
+    join sessions on sessions.id = refresh_tokens.session_id
+    join users on users.id = sessions.user_id
+    where refresh_tokens.token_hash = ${hashSecret(token)}`.execute(trx)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
   const { session, ...actor } = tokenRow
@@ -122,37 +132,33 @@ export async function endSessionOfToken(
  * Returns the reason why a refresh token was not exchanged, and ends its session if the token looks stolen. Returns
  * undefined if the token was deleted.
  */
-export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
-  const { rows } = await sql<{
-    uid: string
-    user: string
-    client: string
-    hasEnded: boolean
-    isPastGrace: boolean | null
-  }>`
-    select s.uid, u.uid as user, s.client, s.ended_at is not null as "hasEnded",
-      t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as "isPastGrace"
-    from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-    where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
+export async function handleRefusedRefreshToken(trx: Kysely<DB>, token: string): Promise<RefreshRefusal | undefined> {
+  const { rows } = await sql<{ session: string; user: string; client: string } & RefusedTokenState>`
+    select sessions.uid as session, users.uid as user, sessions.client, sessions.ended_at is not null as "sessionEnded",
+      refresh_tokens.consumed_at is not null as "wasUsed",
+      coalesce(refresh_tokens.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}), false) as "wasUsedLongAgo"
+    from refresh_tokens
+    join sessions on sessions.id = refresh_tokens.session_id
+    join users on users.id = sessions.user_id
+    where refresh_tokens.token_hash = ${hashSecret(token)} for update of sessions`.execute(trx)
   const [tokenRow] = rows
   if (!tokenRow) return undefined
-  const { uid, user, client } = tokenRow
+  const { session, user, client } = tokenRow
   const outcome = classifyRefusal(tokenRow)
-  if (outcome === 'reused') await endSession(trx, uid, 'REUSED')
-  return { outcome, session: uid, actor: { user, client } }
+  if (outcome === 'reused') await endSession(trx, session, 'REUSED')
+  return { outcome, session, actor: { user, client } }
 }
 
-/**
- * Returns the reason why a refresh token is refused. `isPastGrace` is null for an unused token: its session ended, its
- * user was deactivated or the organisation was disabled.
- */
-function classifyRefusal({
-  hasEnded,
-  isPastGrace,
-}: {
-  hasEnded: boolean
-  isPastGrace: boolean | null
-}): RefreshRefusal['outcome'] {
-  if (hasEnded || isPastGrace === null) return 'ended'
-  return isPastGrace ? 'reused' : 'retried'
+interface RefusedTokenState {
+  sessionEnded: boolean
+  wasUsed: boolean
+  /** True if the earlier use is too long ago for this one to be a retry after a lost response. */
+  wasUsedLongAgo: boolean
+}
+
+/** Returns the reason why a refresh token is refused. */
+function classifyRefusal({ sessionEnded, wasUsed, wasUsedLongAgo }: RefusedTokenState): RefreshRefusal['outcome'] {
+  // An unused token is refused only if the session expired, the user was deactivated or the organisation disabled.
+  if (sessionEnded || !wasUsed) return 'ended'
+  return wasUsedLongAgo ? 'reused' : 'retried'
 }

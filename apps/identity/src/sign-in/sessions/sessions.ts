@@ -40,10 +40,11 @@ export interface FoundSession {
   applications: string[]
 }
 
-const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idle_hours)`
+const isIdleSession = sql`sessions.last_used_at <= now() - make_interval(hours => sessions.idle_hours)`
 
-/** SQL condition: the session `s` is not ended, not expired and not idle. */
-export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
+/** SQL condition: the row of `sessions` is not ended, not expired and not idle. */
+export const isOpenSession = sql<SqlBool>`
+  (sessions.ended_at is null and sessions.expires_at > now() and not ${isIdleSession})`
 
 /** Opens a session for a user in the user's own organisation. */
 export async function startSession(trx: Kysely<DB>, { user, lifetimes, address, userAgent, amr }: NewSession) {
@@ -62,12 +63,14 @@ export async function endSession(trx: Kysely<DB>, session: string, reason: EndRe
 /** Returns the open sessions of a user, last used first, at most 1,000. */
 export async function listSessions(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
-    select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
-      select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
-      where m.session_id = s.id order by a.client_name limit 100
+    select sessions.uid, sessions.created_at, sessions.last_used_at, sessions.expires_at, sessions.address,
+      sessions.user_agent, array(
+      select distinct applications.client_name
+      from oidc_models join sso_client_configs applications on applications.id = oidc_models.sso_client_config_id
+      where oidc_models.session_id = sessions.id order by applications.client_name limit 100
     )::text[] as applications
-    from sessions s where s.user_id = ${user} and ${isOpenSession}
-    order by s.last_used_at desc, s.id desc limit 1000`.execute(db)
+    from sessions where sessions.user_id = ${user} and ${isOpenSession}
+    order by sessions.last_used_at desc, sessions.id desc limit 1000`.execute(db)
   return rows
 }
 
@@ -109,7 +112,7 @@ export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>):
  */
 export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promise<void> {
   const disabled = sql`exists (select from clients where uid = ${client} and disabled)`
-  const users = sql`(select u.id from users u where u.client = ${client})`
+  const users = sql`(select users.id from users where users.client = ${client})`
   await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in ${users} and ${disabled}`.execute(db)
   await sql`delete from second_factor_tickets where user_id in ${users} and ${disabled}`.execute(db)
   await endInBatches(db, sql`client = ${client} and ${disabled}`, 'CLIENT_DISABLED')
@@ -120,7 +123,10 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
 export const endIdleSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   endInBatches(db, sql`expires_at > now() and ${isIdleSession}`, 'IDLE', signal)
 
-/** Ends sessions in batches by ascending id, so that no session is read twice. */
+/**
+ * Ends the sessions that meet a condition, in batches by ascending id, so that no batch reads the sessions of an
+ * earlier one again. Returns their number.
+ */
 function endInBatches(
   db: Kysely<DB>,
   condition: RawBuilder<unknown>,
@@ -130,13 +136,13 @@ function endInBatches(
   let lastId = 0
   return repeatInBatches(
     async (size) => {
-      const { rows } = await sql<{ id: number }>`
+      const { rows: ended } = await sql<{ id: number }>`
         update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
-          select id from sessions s where id > ${lastId} and ${condition} and ended_at is null
+          select id from sessions where id > ${lastId} and ${condition} and ended_at is null
           order by id limit ${size} for update))
         returning id`.execute(db)
-      for (const { id } of rows) lastId = Math.max(lastId, id)
-      return rows.length
+      lastId = Math.max(lastId, ...ended.map(({ id }) => id))
+      return ended.length
     },
     { signal, size: 2_000 },
   )
@@ -144,7 +150,7 @@ function endInBatches(
 
 async function endWhere(trx: Kysely<DB>, condition: RawBuilder<unknown>, reason: EndReason): Promise<number> {
   const { numAffectedRows } = await sql`
-    update sessions s set ended_at = now(), end_reason = ${reason} where ${condition} and ended_at is null`.execute(trx)
+    update sessions set ended_at = now(), end_reason = ${reason} where ${condition} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)
 }
 

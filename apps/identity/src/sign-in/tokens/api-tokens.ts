@@ -30,16 +30,19 @@ export interface ApiTokenRow {
  * A hash that binds a token to the password at its creation, so that changing the password invalidates the token. Null
  * if the user has no password.
  */
-const passwordMark = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
+const passwordHashMark = sql`sha256(convert_to(users.password_hash, 'UTF8'))`
 
 /**
- * SQL condition: the token `t` of the user `u` is not expired, and the user's password has not changed since its
- * creation.
+ * SQL condition: the row of `api_tokens` is not expired, and the password of its row of `users` has not changed since
+ * the token's creation.
  */
-export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${passwordMark})`
+export const apiTokenIsUsable = sql`
+  (api_tokens.expires_at > now() and api_tokens.password_mark is not distinct from ${passwordHashMark})`
 
-const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
-  u.roles as held_roles, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
+const tokenColumns = sql`
+  api_tokens.uid, api_tokens.name, api_tokens.roles, api_tokens.created_at, api_tokens.expires_at,
+  api_tokens.last_used_at, ${apiTokenIsUsable} as usable,
+  users.roles as held_roles, clients.manager_enabled, clients.routes_enabled, clients.pipelines_enabled`
 
 /** Returns a 36-bit checksum, which detects a mistyped token without a query. */
 const computeChecksum = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
@@ -62,30 +65,34 @@ export const decodeTokenHash = (id: string): Buffer => Buffer.from(id, 'base64ur
 /** Returns the API tokens of a user, newest first, at most 1,000. */
 export async function listApiTokens(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
-    select ${tokenColumns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
-    where t.user_id = ${user} order by t.id desc limit 1000`.execute(db)
+    select ${tokenColumns} from api_tokens
+    join users on users.id = api_tokens.user_id join clients on clients.uid = users.client
+    where api_tokens.user_id = ${user} order by api_tokens.id desc limit 1000`.execute(db)
   return rows
 }
 
 /**
- * Creates an API token and stores its hash. Returns undefined if the user has too many. The caller must hold the lock
- * on the user.
+ * Creates an API token and stores its hash. Changes nothing if the user already has the maximum number of tokens. The
+ * caller must hold the lock on the user, so that concurrent calls cannot exceed the maximum.
  */
 export async function addApiToken(
   trx: Transaction<DB>,
   user: number,
   { name, roles, expires }: { name: string; roles: readonly Role[]; expires: Date },
-): Promise<{ row: ApiTokenRow; token: string } | undefined> {
+): Promise<{ row: ApiTokenRow; token: string } | 'too many tokens'> {
   const token = generateApiToken()
+  const tokenHash = decodeTokenHash(hashApiToken(token))
+  const isBelowMaximum = sql`(select count(*) from api_tokens where user_id = ${user}) < ${maxApiTokens}`
   const { rows } = await sql<ApiTokenRow>`
-    with t as (
+    with created_token as (
       insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
-      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(hashApiToken(token))}, ${passwordMark}, ${expires} from users u
-      where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${maxApiTokens}
+      select users.id, ${name}, ${[...roles]}, ${tokenHash}, ${passwordHashMark}, ${expires}
+      from users where users.id = ${user} and ${isBelowMaximum}
       returning *
     )
-    select ${tokenColumns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)
-  return rows[0] && { row: rows[0], token }
+    select ${tokenColumns} from created_token as api_tokens
+    join users on users.id = api_tokens.user_id join clients on clients.uid = users.client`.execute(trx)
+  return rows[0] ? { row: rows[0], token } : 'too many tokens'
 }
 
 /** Deletes an API token. Returns false if the user has no such token. */

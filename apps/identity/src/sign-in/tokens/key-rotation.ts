@@ -25,25 +25,32 @@ export const readKeyRotation = (
  * Minutes between publishing a key and signing with it: the maximum time for which other programs cache the key set.
  */
 const prepublishMinutes = 60
+const minutesPerDay = 24 * 60
 
 /**
  * Deletes retired keys that are older than `daysKept`. Then publishes a next key if it is missing. Otherwise makes the
- * next key the signing key if the current one is old enough and the next one has been published for long enough. Changes
- * nothing else before the first key exists.
+ * next key the signing key if the current one has signed for `days` (0: never) and other programs have had time to
+ * fetch the next one.
  */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
   changeKeysExclusively(db, async (trx) => {
-    await sql`
-      delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
-      trx,
-    )
-    const { current, next } = await listKeys(trx)
+    await removePreviousKeys(trx, daysKept)
+    const { current, next } = await findCurrentAndNextKey(trx)
     // The first key is created when it is first needed.
     if (!current) return
-    if (!next) await addKey(trx, ring, 'NEXT')
-    else if (days > 0 && isOlderThan(current, days * 24 * 60) && isOlderThan(next, prepublishMinutes))
-      await promoteKey(trx, ring)
+    if (!next) {
+      await addKey(trx, ring, 'NEXT')
+      return
+    }
+    const isRotationDue = days > 0 && isInStateLongerThan(current, days * minutesPerDay)
+    if (isRotationDue && isInStateLongerThan(next, prepublishMinutes)) await promoteNextKey(trx, ring)
   })
+
+async function removePreviousKeys(trx: Kysely<DB>, daysKept: number): Promise<void> {
+  await sql`
+    delete from signing_keys
+    where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(trx)
+}
 
 export type RotationResult =
   | { outcome: 'rotated'; kid: string }
@@ -60,14 +67,15 @@ export const rotateKeys = (
   { immediately = false }: { immediately?: boolean | undefined } = {},
 ): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
-    const keys = await listKeys(trx)
+    const keys = await findCurrentAndNextKey(trx)
     if (!keys.current) await addKey(trx, ring, 'CURRENT')
     const next = keys.next ?? (await addKey(trx, ring, 'NEXT'))
-    if (!immediately && !isOlderThan(next, prepublishMinutes)) {
+    const maySign = immediately || isInStateLongerThan(next, prepublishMinutes)
+    if (!maySign) {
       const signsFrom = new Date(next.state_since.getTime() + prepublishMinutes * 60_000)
       return { outcome: 'published', kid: next.kid, signsFrom }
     }
-    await promoteKey(trx, ring)
+    await promoteNextKey(trx, ring)
     return { outcome: 'rotated', kid: next.kid }
   })
 
@@ -77,18 +85,18 @@ export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
   return rows.length
 }
 
-async function listKeys(trx: Kysely<DB>) {
+async function findCurrentAndNextKey(trx: Kysely<DB>) {
   const keys = await listStoredKeys(trx)
   const inState = (wantedState: StoredKey['state']) => keys.find(({ state }) => state === wantedState)
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 
 /** Makes the next key the signing key, retires the current one, and publishes a new next key. */
-async function promoteKey(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
+async function promoteNextKey(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
   await sql`update signing_keys set state = 'PREVIOUS', state_since = now() where state = 'CURRENT'`.execute(trx)
   await sql`update signing_keys set state = 'CURRENT', state_since = now() where state = 'NEXT'`.execute(trx)
   await addKey(trx, ring, 'NEXT')
 }
 
-const isOlderThan = ({ state_since }: StoredKey, minutes: number): boolean =>
+const isInStateLongerThan = ({ state_since }: StoredKey, minutes: number): boolean =>
   Date.now() - state_since.getTime() > minutes * 60_000

@@ -49,7 +49,7 @@ export async function addLink(
   const token = `sll_${randomBytes(32).toString('base64url')}`
   const { hours, page } = settingsByPurpose[purpose]
   const { rows } = await sql<{ expires_at: Date }>`
-    insert into links as l (user_id, purpose, token_hash, email, expires_at)
+    insert into links (user_id, purpose, token_hash, email, expires_at)
     values (${user.id}, ${purpose}, ${hashSecret(token)}, ${user.email}, now() + make_interval(hours => ${hours}))
     on conflict (user_id, purpose) do update set
       token_hash = excluded.token_hash, email = excluded.email, created_at = now(), expires_at = excluded.expires_at
@@ -63,39 +63,41 @@ export async function addLink(
  */
 export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   const { rows } = await sql<FoundLink['user'] & { expires: Date }>`
-    select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", c.code as "clientCode", u.name, u.username, u.email,
-      u.sso_auth as "ssoAuth", u.status
-    from links l join users u on u.id = l.user_id join clients c on c.uid = u.client
-    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and ${isUsableLink}`.execute(db)
+    select links.expires_at as expires, users.id, users.uid, users.client, users.name, users.username, users.email,
+      users.sso_auth as "ssoAuth", users.status, clients.name as "clientName", clients.code as "clientCode"
+    from links join users on users.id = links.user_id join clients on clients.uid = users.client
+    where links.token_hash = ${hashSecret(token)} and links.purpose = ${purpose} and ${isUsableLink}`.execute(db)
   if (!rows[0]) return undefined
   const { expires, ...user } = rows[0]
   return { user, expires }
 }
 
 /**
- * SQL condition: the link `l` can be used. An invitation requires a user who is still invited. A password reset is
- * invalid after a change that ends the user's sessions.
+ * SQL condition: the row of `links` can be used by its row of `users`. An invitation requires a user who is still
+ * invited. A password reset is invalid after a change that ends the user's sessions.
  */
 const isUsableLink = sql`
-  l.expires_at > now() and l.email = u.email and not c.disabled and case l.purpose
-    when 'INVITATION' then u.status = 'INVITATION'
-    else u.status = 'ACTIVE' and not u.sso_auth and l.created_at > u.token_valid_after
+  links.expires_at > now() and links.email = users.email and not clients.disabled and case links.purpose
+    when 'INVITATION' then users.status = 'INVITATION'
+    else users.status = 'ACTIVE' and not users.sso_auth and links.created_at > users.token_valid_after
   end`
 
 /**
- * Uses up a link by deleting it, and locks its user. Only one of several concurrent uses succeeds. Returns undefined in
- * the cases of `findLink`.
+ * Uses up a link by deleting it, locks its user and returns the user's id. Only one of several concurrent uses
+ * succeeds. Returns undefined in the cases of `findLink`.
  */
 export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
+  const tokenHash = hashSecret(token)
   // Lock users before rows that depend on them, in the same order as all transactions, which prevents deadlocks.
   await sql`
-    select from users where id = (select user_id from links where token_hash = ${hashSecret(token)}) for no key update`.execute(
+    select from users where id = (select user_id from links where token_hash = ${tokenHash}) for no key update`.execute(
     trx,
   )
   const { rows } = await sql<{ id: number }>`
-    delete from links l using users u, clients c
-    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${isUsableLink}
-    returning u.id`.execute(trx)
+    delete from links using users, clients
+    where links.token_hash = ${tokenHash} and links.purpose = ${purpose}
+      and users.id = links.user_id and clients.uid = users.client and ${isUsableLink}
+    returning users.id`.execute(trx)
   return rows[0]?.id
 }
 

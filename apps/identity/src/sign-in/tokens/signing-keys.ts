@@ -28,11 +28,12 @@ export interface SigningKeys {
 }
 
 interface LoadedKeys {
+  /** The id of the current key, which signs. */
   kid: string
-  key: KeyObject
-  set: JSONWebKeySet
+  signingKey: KeyObject
+  publicKeys: JSONWebKeySet
   privateKeys: JWK[]
-  find: JWTVerifyGetKey
+  findVerificationKey: JWTVerifyGetKey
   /** The time at which the keys were read, from `performance.now()`. */
   loadedAt: number
 }
@@ -44,66 +45,81 @@ const maxAgeMs = 600_000
 /** The minimum number of milliseconds between two reads that unknown key ids cause. */
 const minReloadIntervalMs = 5_000
 
-/** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
+/**
+ * Returns access to the keys of this deployment. They are stored in the database and cached here. The first process
+ * that needs a key creates it.
+ */
 export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
-  let loading: Promise<LoadedKeys> | undefined
-  let loaded: LoadedKeys | undefined
-
-  /** Reads the keys. Concurrent callers share one read. */
-  const load = (): Promise<LoadedKeys> => {
-    loading ??= refreshKeys(db, ring, loaded)
-      .then((keys) => {
-        loaded = keys
-        return keys
-      })
-      .finally(() => {
-        loading = undefined
-      })
-    return loading
-  }
-  const getKeys = async (): Promise<LoadedKeys> => {
-    if (!loaded) return load()
-    // Use the cached keys while they are read again, so that a short database outage ends no session.
-    const age = performance.now() - loaded.loadedAt
-    if (age > maxAgeMs) return load()
-    if (age > refreshAfterMs) void load().catch(() => {})
-    return loaded
-  }
+  const { getKeys, reloadKeys } = createKeyCache(db, ring)
   return {
     current: async () => {
-      const { kid, key } = await getKeys()
-      return { kid, key }
+      const { kid, signingKey } = await getKeys()
+      return { kid, key: signingKey }
     },
-    published: async () => (await getKeys()).set,
+    published: async () => (await getKeys()).publicKeys,
     privateKeys: async () => (await getKeys()).privateKeys,
     async verification(header, token) {
       const cached = await getKeys()
       try {
-        return await cached.find(header, token)
+        return await cached.findVerificationKey(header, token)
       } catch (error) {
         // Another process may have rotated the keys, so read them again, but not for each token with an invented key
         // id.
         const isUnknownKey = error instanceof errors.JWKSNoMatchingKey
         const mayReload = performance.now() - cached.loadedAt >= minReloadIntervalMs
         if (!isUnknownKey || !mayReload) throw error
-        return (await load()).find(header, token)
+        return (await reloadKeys()).findVerificationKey(header, token)
       }
     },
   }
 }
 
-/** Reads the keys, signing key first. Creates the first key if none exists. Does not parse unchanged keys again. */
-async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
-  const rows = await listStoredKeys(db)
-  const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
-  // `rows` lacks a key that was created just now, by this or another process.
-  const allRows = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
-  const keysInOrder = [current, ...allRows.filter(({ kid }) => kid !== current.kid)]
-  if (before && haveSameKeys(before.privateKeys, keysInOrder)) return { ...before, loadedAt: performance.now() }
-  const set = { keys: allRows.map(({ public_jwk }) => public_jwk) }
-  const key = createPrivateKey(openKey(ring, current))
-  const privateKeys = await Promise.all(keysInOrder.map((row) => toPrivateJwk(ring, row)))
-  return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), loadedAt: performance.now() }
+/** Returns a function that returns the cached keys if they are fresh enough, and one that always reads them again. */
+function createKeyCache(db: Kysely<DB>, ring: KeyRing) {
+  let cached: LoadedKeys | undefined
+  let runningReload: Promise<LoadedKeys> | undefined
+
+  const readAndCache = async (): Promise<LoadedKeys> => {
+    cached = await loadKeys(db, ring, cached)
+    return cached
+  }
+  /** Concurrent callers share one read. */
+  const reloadKeys = (): Promise<LoadedKeys> => {
+    runningReload ??= readAndCache().finally(() => {
+      runningReload = undefined
+    })
+    return runningReload
+  }
+  const getKeys = async (): Promise<LoadedKeys> => {
+    if (!cached) return reloadKeys()
+    const age = performance.now() - cached.loadedAt
+    if (age > maxAgeMs) return reloadKeys()
+    // Return the cached keys while they are read again, so that a short database outage ends no session.
+    if (age > refreshAfterMs) void reloadKeys().catch(() => {})
+    return cached
+  }
+  return { getKeys, reloadKeys }
+}
+
+/** Reads the keys. Creates the first key if none exists. Returns the parsed keys of `before` if no key has changed. */
+async function loadKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
+  const storedKeys = await listStoredKeys(db)
+  const current = storedKeys.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
+  const otherKeys = storedKeys.filter(({ kid }) => kid !== current.kid)
+  const keysSigningFirst = [current, ...otherKeys]
+  if (before && haveSameKeys(before.privateKeys, keysSigningFirst)) return { ...before, loadedAt: performance.now() }
+  // `storedKeys` lacks a current key that was created just now, by this or another process.
+  const isStored = storedKeys.length > otherKeys.length
+  const keysByAge = isStored ? storedKeys : [...storedKeys, current]
+  const publicKeys = { keys: keysByAge.map(({ public_jwk }) => public_jwk) }
+  return {
+    kid: current.kid,
+    signingKey: createPrivateKey(openKey(ring, current)),
+    publicKeys,
+    privateKeys: await Promise.all(keysSigningFirst.map((key) => toPrivateJwk(ring, key))),
+    findVerificationKey: createLocalJWKSet(publicKeys),
+    loadedAt: performance.now(),
+  }
 }
 
 const haveSameKeys = (cached: readonly JWK[], rows: readonly StoredKey[]): boolean =>
