@@ -247,7 +247,9 @@ async function findStoredUids<Row extends NamedRow>(
   { caller }: RequestContext,
   formerName: SaveOptions['formerName'],
 ): Promise<(string | undefined)[]> {
-  const possibleNames = bodies.map(({ name }, index) => [name, formerName?.(index)].filter((text) => text !== undefined))
+  const possibleNames = bodies.map(({ name }, index) =>
+    [name, formerName?.(index)].filter((text) => text !== undefined),
+  )
   const uidsByName = await readUidsByName(trx, records.definition.table, caller.client, possibleNames.flat())
   return possibleNames.map((names) => {
     const storedName = names.find((name) => uidsByName.has(name))

@@ -78,10 +78,7 @@ async function countKnownComparisons(
  * Returns the seconds until fewer than `maxDifferent` values differed within an hour, at least 1; undefined if the limit
  * is not reached.
  */
-async function findSecondsUntilBelowLimit(
-  trx: Transaction<DB>,
-  { client, uid }: Caller,
-): Promise<number | undefined> {
+async function findSecondsUntilBelowLimit(trx: Transaction<DB>, { client, uid }: Caller): Promise<number | undefined> {
   // Each limit is reached if the n-th newest difference is recent, and ends an hour after it. A value that several users
   // sent counts once for the organisation.
   const { rows } = await sql<{ waitSeconds: number | null }>`

@@ -103,14 +103,9 @@ function describeUnreadable(
 }
 
 /** Returns sentences on what the next run would do with the file; none if everything matches the last load. */
-function describePreview(
-  preview: SourcePreview,
-  lastLoad: LastLoad | undefined,
-  pipeline: DataPipelineRow,
-): string[] {
+function describePreview(preview: SourcePreview, lastLoad: LastLoad | undefined, pipeline: DataPipelineRow): string[] {
   const keyProblems = describeKeyProblems(preview, getMergeKey(pipeline), { isTransformed: isTransformed(pipeline) })
-  const findDifferences = () =>
-    lastLoad ? compareWithLastLoad(lastLoad, preview, pipeline) : listFailures(preview)
+  const findDifferences = () => (lastLoad ? compareWithLastLoad(lastLoad, preview, pipeline) : listFailures(preview))
   const sentences = keyProblems.length > 0 ? keyProblems : findDifferences()
   return preview.unread === undefined ? sentences : [...sentences, preview.unread]
 }

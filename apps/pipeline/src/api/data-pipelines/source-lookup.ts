@@ -82,8 +82,7 @@ const nestedSourceFields = [
   'blobStoreSource',
 ] as const
 
-const hasNestedSource = (body: SourceLookupBody): boolean =>
-  nestedSourceFields.some((field) => Boolean(body[field]))
+const hasNestedSource = (body: SourceLookupBody): boolean => nestedSourceFields.some((field) => Boolean(body[field]))
 
 function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source: SourceBody, kind: string): void {
   if (assertLookup) assertLookup(source as never, kind)
@@ -100,13 +99,11 @@ function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookup
   const stored = settings as Partial<Record<MergedField, { url?: string }>> & { spreadsheetSource?: { url: string } }
   const storedUrl = (stored.apiSource ?? stored.spreadsheetSource)?.url
   const url = sentSource.url ?? storedUrl
-  const source: Partial<Record<MergedField, object>> = buildSourceBody(type, {
-    ...sentSource,
-    ...(url !== undefined && { url }),
-  })
+  const source = buildSourceBody(type, { ...sentSource, ...(url !== undefined && { url }) })
+  const sentSources = source as Partial<Record<MergedField, object>>
   const mergedSources = mergedFields
     .filter((field) => field in source)
-    .map((field) => [field, { ...stored[field], ...source[field] }])
+    .map((field) => [field, { ...stored[field], ...sentSources[field] }])
   return { ...stored, ...source, ...Object.fromEntries(mergedSources) } as SourceBody
 }
 

@@ -49,10 +49,7 @@ interface CreatedDataset {
 type ReceivedForm = Awaited<ReturnType<typeof readForm<PublicDatasetForm>>>
 
 /** Writes the file of a form to disk and stores the dataset. If one of them fails, removes the file. */
-async function receiveDataset(
-  input: CreateRequest,
-  { fields, file, ...form }: ReceivedForm,
-): Promise<CreatedDataset> {
+async function receiveDataset(input: CreateRequest, { fields, file, ...form }: ReceivedForm): Promise<CreatedDataset> {
   const uid = randomUUID()
   let received: StoredUpload | undefined
   try {
@@ -124,11 +121,7 @@ function parseTag(tag: string, index: number): string {
  * Waits for the load of a new dataset. If the load fails, deletes the dataset, which no pipeline can use yet, and
  * throws 422.
  */
-async function waitForLoadOrDelete(
-  input: CreateRequest,
-  { row, run }: CreatedDataset,
-  seconds?: number,
-) {
+async function waitForLoadOrDelete(input: CreateRequest, { row, run }: CreatedDataset, seconds?: number) {
   try {
     await waitForLoad(input, run, seconds)
   } catch (error) {

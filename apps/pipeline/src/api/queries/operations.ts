@@ -77,7 +77,11 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
   whileQuerying(input, async (signal) => {
     const start = new Date()
     const limits = { rows: input.body.limit ?? defaultRows, seconds: querySeconds }
-    const { columns, rows, more = false } = await auditQuery(input, async () => {
+    const {
+      columns,
+      rows,
+      more = false,
+    } = await auditQuery(input, async () => {
       const warehouse = await openWarehouse(input, prepared, signal)
       return warehouse.queries.query({ ...prepared.query, limits }, signal)
     })
