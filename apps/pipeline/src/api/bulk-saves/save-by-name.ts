@@ -90,7 +90,7 @@ export async function checkBodies<Row extends NamedRow, Body>(
   }
 }
 
-/** Returns the entry of the response that tells how an object was saved. */
+/** Returns the entry of the response for a saved object: whether it was created or updated. */
 const presentSaved = <Row extends NamedRow>(
   { present }: BulkSaveDefinition<Row, any, any>,
   savedRow: SavedRow<Row>,

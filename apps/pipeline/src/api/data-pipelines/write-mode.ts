@@ -102,7 +102,7 @@ interface KeysOfRows {
   positionOf(row: number): number
 }
 
-/** Describes the first row with a missing value in its key; undefined if there is none. */
+/** Describes the first row with a missing value in its key; undefined if all keys are complete. */
 function describeIncompleteKey({ mergeKey, keys, noun, positionOf }: KeysOfRows): string | undefined {
   const row = keys.findIndex((key) => key.includes(null))
   if (row === -1) return undefined
@@ -110,7 +110,7 @@ function describeIncompleteKey({ mergeKey, keys, noun, positionOf }: KeysOfRows)
   return `A run would fail: ${noun} ${positionOf(row)} has no value in "${emptyColumn}", which is in mergeKey.`
 }
 
-/** Describes the first two rows with the same key; undefined if there are none. */
+/** Describes the first two rows with the same key; undefined if all keys differ. */
 function describeRepeatedKey({ mergeKey, keys, noun, positionOf }: KeysOfRows): string | undefined {
   const repeatedKey = findRepeatedKey(keys)
   if (!repeatedKey) return undefined
