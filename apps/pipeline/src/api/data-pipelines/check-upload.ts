@@ -69,13 +69,7 @@ export async function checkUpload(
   pipeline: DataPipelineRow,
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
-  const { lastLoad, isWarehouseFailing } = await findLastLoad(input, pipeline).then(
-    (load) => ({ lastLoad: load, isWarehouseFailing: false }),
-    (error: unknown) => {
-      logUnexpected(input, error)
-      return { lastLoad: undefined, isWarehouseFailing: true }
-    },
-  )
+  const { lastLoad, isWarehouseFailing } = await tryFindLastLoad(input, pipeline)
   const previousShape = discardOutdatedShape(sourceDefinitionDigest(pipeline), lastLoad?.sourceShape)
   // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
   const rows = getMergeKey(pipeline).length > 0 ? maxComparedKeys : 1
@@ -174,6 +168,19 @@ interface LastLoad {
   sourceShape: SourceShape
   cursor: unknown
   rules: TypeRules
+}
+
+/** Finds the last load. If the warehouse fails, returns that instead of throwing, and logs unexpected errors. */
+async function tryFindLastLoad(
+  input: CheckContext,
+  pipeline: DataPipelineRow,
+): Promise<{ lastLoad: LastLoad | undefined; isWarehouseFailing: boolean }> {
+  try {
+    return { lastLoad: await findLastLoad(input, pipeline), isWarehouseFailing: false }
+  } catch (error) {
+    logUnexpected(input, error)
+    return { lastLoad: undefined, isWarehouseFailing: true }
+  }
 }
 
 /** Returns the columns, the cursor and the type rules of the last load; undefined before the first load. */
