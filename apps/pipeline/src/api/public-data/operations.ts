@@ -202,14 +202,15 @@ function exportAnonymously(
   choice: ExportChoice,
 ): Promise<FileDownload> {
   const caller = { client: row.client, uid: '', username: '' }
-  // The names are filled in when the export has its slot and finds the table. The audit row is written later.
+  // `open` fills in the schema and the name of the table. The audit row is written after the export.
   const auditDetails: Partial<TablePlace> = {}
   const open: ExportableRows['open'] = (format, signal) =>
     startWithTimeout(anonymousSeconds, signal, async (signalWithTimeout) => {
       const { warehouse, table } = await readRelation(input, row)
-      const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
-      Object.assign(auditDetails, source.table)
+      auditDetails.schema = table.schema
+      auditDetails.name = table.name
       signalWithTimeout.throwIfAborted()
+      const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
       return warehouse.queries.exportRows(source, format, signalWithTimeout)
     })
   return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => ({

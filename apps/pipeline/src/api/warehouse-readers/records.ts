@@ -42,9 +42,11 @@ async function presentReaders(
     readReferencedSchemas(references, context),
     db.selectFrom('warehouses').select('key').where('client', '=', caller.client).executeTakeFirst(),
   ])
+  const warehouseKey = warehouse?.key ?? ''
   const maySeeNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
   return rows.map((row) => {
     const schemasOfReader = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
+    const schemaNames = schemasOfReader.map(({ schemaName }) => schemaName)
     return {
       id: row.uid,
       client: row.client,
@@ -59,12 +61,7 @@ async function presentReaders(
       ...(maySeeNetworks && { networks: row.networks }),
       readerStatus: getReaderStatus(row),
       ...(row.last_used_at && { lastUsed: row.last_used_at.toISOString() }),
-      connection: buildConnection(
-        row,
-        warehouse?.key ?? '',
-        schemasOfReader.map(({ schemaName }) => schemaName),
-        readers,
-      ),
+      connection: buildConnection(row, warehouseKey, schemaNames, readers),
     }
   })
 }
