@@ -127,7 +127,7 @@ async function readRecentRuns(
   const comparedColumns = sql`id, client, concat_ws(' ', state, attempt, finished_at) as status,
     concat_ws(' ', bytes_read, rows_read, rows_rejected, percentage) as progress`
   const isOfClients = sql`client = any(${[...clients]}::uuid[])`
-  // If there are no recent runs, the left join returns one row: the time, and null for the run.
+  // The left join returns the time even when `recent_runs` is empty. The columns of the run are then null.
   const { rows } = await sql<{ now: Date } & (RecentRun | { id: null })>`
     with recent_runs as (
       select ${comparedColumns} from runs where state in ('QUEUED', 'RUNNING') and ${isOfClients}
