@@ -11,6 +11,21 @@ interface ConnectedWork<T> {
   onTimeout(): T
 }
 
+/** Returns a signal that aborts when a connection closes. Disposing the result ends the watch. */
+export function watchConnection(socket: Socket): Disposable & { closed: AbortSignal } {
+  const controller = new AbortController()
+  const onClose = () => controller.abort(connectionClosedProblem())
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
+  return {
+    closed: controller.signal,
+    // Later requests reuse the connection, so the listener must not stay.
+    [Symbol.dispose]: () => socket.off('close', onClose),
+  }
+}
+
+export const connectionClosedProblem = () => problems.unreadableBody('The client closed the connection.')
+
 /**
  * Runs `callback` in a slot of `queue`. Aborts it when the caller's connection closes, also while it waits for the
  * slot. If it takes longer than `timeoutMs` in the slot, aborts it and calls `onTimeout`, which returns the result or
@@ -20,27 +35,19 @@ export async function runWhileConnected<T>(
   { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
   callback: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { socket } = request.stream
-  const disconnected = new AbortController()
-  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
-  socket.once('close', onClose)
-  if (socket.destroyed) onClose()
-  try {
-    disconnected.signal.throwIfAborted()
-    return await queue(async () => {
-      // The client may have disconnected while the request waited for the slot.
-      disconnected.signal.throwIfAborted()
-      const timeout = AbortSignal.timeout(timeoutMs)
-      try {
-        return await callback(AbortSignal.any([disconnected.signal, timeout]))
-      } catch (error) {
-        disconnected.signal.throwIfAborted()
-        if (!timeout.aborted) throw error
-        return onTimeout()
-      }
-    }, disconnected.signal)
-  } finally {
-    // Remove the listener, because later requests reuse the connection.
-    socket.off('close', onClose)
-  }
+  using connection = watchConnection(request.stream.socket)
+  const { closed } = connection
+  closed.throwIfAborted()
+  return await queue(async () => {
+    // The client may have disconnected while the request waited for the slot.
+    closed.throwIfAborted()
+    const timeout = AbortSignal.timeout(timeoutMs)
+    try {
+      return await callback(AbortSignal.any([closed, timeout]))
+    } catch (error) {
+      if (closed.aborted) throw closed.reason
+      if (timeout.aborted) return onTimeout()
+      throw error
+    }
+  }, closed)
 }

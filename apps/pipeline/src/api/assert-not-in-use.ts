@@ -30,20 +30,26 @@ export async function assertUnused(
   externalViews: readonly string[] = [],
 ): Promise<void> {
   const readers = await findReaders(trx, caller, object)
-  const gateChecks = object.kind === 'DATA_PIPELINE' ? await findChecksOfGate(trx, object.id!) : new Set()
-  const readerList = describeReaders([
-    ...readers.filter(({ id }) => !gateChecks.has(id)).map(toNamedReader),
-    ...externalViews.map((name) => ({ nouns: 'views that Sluice did not create', name, isShown: true })),
-  ])
+  const gateCheckUids = object.kind === 'DATA_PIPELINE' ? await listGateCheckUids(trx, object.id!) : []
+  const blockingReaders = readers.filter(({ id }) => !gateCheckUids.includes(id)).map(toNamedReader)
+  const blockingViews = externalViews.map((name) => ({
+    nouns: 'views that Sluice did not create',
+    name,
+    isShown: true,
+  }))
+  const readerList = describeReaders([...blockingReaders, ...blockingViews])
   if (readerList === undefined) return
   throw problems.conflict('/', `This ${nounOf(object)} is used by ${readerList}. Change or delete these objects first.`)
 }
 
-async function findChecksOfGate(trx: Transaction<DB>, pipeline: number): Promise<Set<string>> {
+/** Returns the uids of the checks in the quality gate of a pipeline, which is a group of checks. */
+async function listGateCheckUids(trx: Transaction<DB>, pipelineId: number): Promise<string[]> {
   const { rows } = await sql<{ uid: string }>`
-    select k.uid from data_pipelines p join data_quality_group_checks c on c.group_id = p.quality_group_id
-    join data_quality_checks k on k.id = c.check_id where p.id = ${pipeline}`.execute(trx)
-  return new Set(rows.map(({ uid }) => uid))
+    select data_quality_checks.uid from data_pipelines
+    join data_quality_group_checks on data_quality_group_checks.group_id = data_pipelines.quality_group_id
+    join data_quality_checks on data_quality_checks.id = data_quality_group_checks.check_id
+    where data_pipelines.id = ${pipelineId}`.execute(trx)
+  return rows.map(({ uid }) => uid)
 }
 
 /** Throws 409 if the SQL of another object names this object's table or view. Call it before a rename. */
@@ -63,10 +69,10 @@ export async function assertNameUnused(
 }
 
 /**
- * Throws 409 if a run of the object is queued or running, or if another object uses it. Otherwise raises the statement
- * timeout for the deletion.
+ * Throws 409 if a run of the object is queued or running, or if another object uses it. Then raises the statement
+ * timeout of the transaction, so that the caller can delete the object in it.
  */
-export async function assertDeletable(
+export async function prepareDeletion(
   trx: Transaction<DB>,
   caller: Caller,
   object: TargetObject & { kind: RunnableKind; id: number },

@@ -15,27 +15,32 @@ export async function assertSharingTargets(
   { identity, caller }: RequestContext,
   pointer = '/access',
 ): Promise<void> {
-  await Promise.all([
-    assertAllExist('userAccess', access?.userAccess, (ids) => identity.users(ids)),
-    assertAllExist('userGroupAccess', access?.userGroupAccess, (ids) => identity.userGroups(ids)),
+  const { userAccess = [], userGroupAccess = [] } = access ?? {}
+  const idsOf = (grants: readonly { id: string }[]) => grants.map(({ id }) => id.toLowerCase())
+  const [users, userGroups] = await Promise.all([
+    userAccess.length > 0 ? identity.users(idsOf(userAccess)) : new Map<string, never>(),
+    userGroupAccess.length > 0 ? identity.userGroups(idsOf(userGroupAccess)) : new Map<string, never>(),
   ])
+  assertAllInClient(users, userAccess, caller.client, { noun: 'user', pointer: `${pointer}/userAccess` })
+  assertAllInClient(userGroups, userGroupAccess, caller.client, {
+    noun: 'user group',
+    pointer: `${pointer}/userGroupAccess`,
+  })
+}
 
-  async function assertAllExist(
-    list: 'userAccess' | 'userGroupAccess',
-    grants: { id: string }[] = [],
-    find: (ids: string[]) => Promise<ReadonlyMap<string, { client: string }>>,
-  ): Promise<void> {
-    if (grants.length === 0) return
-    const principals = await find(grants.map(({ id }) => id.toLowerCase()))
-    const missing = grants.findIndex(({ id }) => principals.get(id.toLowerCase())?.client !== caller.client)
-    if (missing >= 0) {
-      const noun = list === 'userAccess' ? 'user' : 'user group'
-      throw problems.refused(
-        `${pointer}/${list}/${missing}/id`,
-        `Your organisation has no ${noun} with the id ${grants[missing]!.id}. Correct the id.`,
-      )
-    }
-  }
+/** Throws 422 if a user or group does not exist or belongs to another organisation. */
+function assertAllInClient(
+  principals: ReadonlyMap<string, { client: string }>,
+  grants: readonly { id: string }[],
+  client: string,
+  { noun, pointer }: { noun: string; pointer: string },
+): void {
+  const unknownIndex = grants.findIndex(({ id }) => principals.get(id.toLowerCase())?.client !== client)
+  if (unknownIndex !== -1)
+    throw problems.refused(
+      `${pointer}/${unknownIndex}/id`,
+      `Your organisation has no ${noun} with the id ${grants[unknownIndex]!.id}. Correct the id.`,
+    )
 }
 
 /** Returns the public access of an organisation's new objects if the request does not set it. */

@@ -35,21 +35,30 @@ export function answerRows(
   input: RowsInput,
   findTable: () => Promise<ReadableTable>,
 ): Promise<QueryResult | FileDownload> {
-  const { query, request } = input
-  const exportChoice = chooseExport(query, request.acceptedType)
-  if (exportChoice)
-    return exportFile({ ...input, operation }, exportChoice, async () => {
-      const { warehouse, table, object, labels } = await whileReading(input, findTable)
-      const source = { table: { schema: table.schema, name: table.name } }
-      return {
-        open: (...rest) => warehouse.queries.exportRows(source, ...rest),
-        readSourceFormats: async () => listSourceFormats(await warehouse.catalog.findTable(table.schema, table.name)),
-        object,
-        details: { schema: table.schema, name: table.name },
-        fileName: labels.displayName ?? table.name,
-      }
-    })
-  const { page = 1, pageSize = 100, sourceFormats = false } = query
+  const exportChoice = chooseExport(input.query, input.request.acceptedType)
+  return exportChoice ? exportTable(operation, input, exportChoice, findTable) : readPage(input, findTable)
+}
+
+const exportTable = (
+  operation: string,
+  input: RowsInput,
+  exportChoice: ExportChoice,
+  findTable: () => Promise<ReadableTable>,
+): Promise<FileDownload> =>
+  exportFile({ ...input, operation }, exportChoice, async () => {
+    const { warehouse, table, object, labels } = await whileReading(input, findTable)
+    const source = { table: { schema: table.schema, name: table.name } }
+    return {
+      open: (...rest) => warehouse.queries.exportRows(source, ...rest),
+      readSourceFormats: async () => listSourceFormats(await warehouse.catalog.findTable(table.schema, table.name)),
+      object,
+      details: { schema: table.schema, name: table.name },
+      fileName: labels.displayName ?? table.name,
+    }
+  })
+
+function readPage(input: RowsInput, findTable: () => Promise<ReadableTable>): Promise<QueryResult> {
+  const { page = 1, pageSize = 100, sourceFormats = false } = input.query
   return whileReading(input, async (signal) => {
     const { warehouse, table, labels } = await findTable()
     const start = new Date()
@@ -130,8 +139,11 @@ export function chooseExport(
   return { format, dialect, sourceFormats }
 }
 
-/** Runs `start`, which begins a read. Aborts it with a problem if the first rows take longer than `seconds`. */
-export async function startWithin<T>(
+/**
+ * Runs `start`, which resolves when the first rows of a read arrive. Aborts it with a problem after `seconds`. The rest
+ * of the read has no timeout.
+ */
+export async function startWithTimeout<T>(
   seconds: number,
   signal: AbortSignal,
   start: (signal: AbortSignal) => Promise<T>,

@@ -5,6 +5,7 @@ import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { removeUnusedFiles } from '../runs/files-in-use.ts'
 import { decodeBody, findBodyEncoding } from '../files/decode-body.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
+import { watchConnection } from './abort-on-disconnect.ts'
 import { QuotaReservation } from './files-quota.ts'
 import type { RequestContext } from './operation-context.ts'
 import { requestSlots } from './concurrency-limits.ts'
@@ -41,13 +42,12 @@ export async function receiveUpload(
     await quota.reserve(announcedBytes)
     // Do not destroy the stream on an error, because that would close the connection before the response with the
     // reason is sent.
-    const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
-    if (encoding) {
-      const decoded = decodeBody(chunks, encoding, { ...defaultUploadLimits, receivedBytes: files.uploadLimit })
-      return receiveFile(reserveWhileReading(decoded, quota), files, uid)
-    }
-    // A body with a Content-Length cannot be longer, so the first reservation covers it.
-    return receiveFile(announcedBytes > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
+    const bodyChunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
+    const limits = { ...defaultUploadLimits, receivedBytes: files.uploadLimit }
+    const fileChunks = encoding ? decodeBody(bodyChunks, encoding, limits) : bodyChunks
+    // A body cannot be longer than its Content-Length, but the decoded file can.
+    const isWholeFileReserved = announcedBytes > 0 && !encoding
+    return receiveFile(isWholeFileReserved ? fileChunks : reserveWhileReading(fileChunks, quota), files, uid)
   }
   try {
     const { size, sha256 } = await runInUploadSlot(caller, request.stream, receive)
@@ -80,17 +80,13 @@ export async function runInUploadSlot<T>(
 ): Promise<T> {
   const { socket } = body
   const idleTimeoutMs = socket.timeout ?? 0
-  const onEnd = () => socket.setTimeout(0)
-  body.once('end', onEnd)
-  const disconnected = new AbortController()
-  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
-  socket.once('close', onClose)
-  if (socket.destroyed) onClose()
+  const disableIdleTimeout = () => socket.setTimeout(0)
+  body.once('end', disableIdleTimeout)
+  using connection = watchConnection(socket)
   try {
-    return await requestSlots.uploads.run(client, callback, { signal: disconnected.signal })
+    return await requestSlots.uploads.run(client, callback, { signal: connection.closed })
   } finally {
-    socket.off('close', onClose)
-    body.off('end', onEnd)
+    body.off('end', disableIdleTimeout)
     socket.setTimeout(idleTimeoutMs)
   }
 }

@@ -38,8 +38,15 @@ interface RecordedRow {
   tags: string[]
 }
 
-/** Returns the response fields that all named objects share. */
+/** Returns the response fields that all named objects with tags share. */
 export const presentRecordFields = (row: RecordedRow, locales: readonly string[]) => ({
+  ...presentUntaggedFields(row, locales),
+  tags: row.tags,
+  tagString: row.tags.join(', '),
+})
+
+/** Returns the response fields that all named objects share. */
+export const presentUntaggedFields = (row: Omit<RecordedRow, 'tags'>, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,
   name: row.name,
@@ -49,8 +56,6 @@ export const presentRecordFields = (row: RecordedRow, locales: readonly string[]
   displayName: translateRowProperty(row, 'name', row.name, locales),
   description: row.description ?? undefined,
   displayDescription: translateRowProperty(row, 'description', row.description, locales),
-  tags: row.tags,
-  tagString: row.tags.join(', '),
 })
 
 interface AuthoredRow {

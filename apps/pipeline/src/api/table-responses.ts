@@ -157,16 +157,17 @@ function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType'
  * UTC.
  */
 function parseTime(text: string): number {
-  const [, date, time = '00:00:00', zone = '+00'] =
-    /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
-  if (!date) return Number.NaN
+  const { year, monthAndDay, time = '00:00:00', offset = 'Z' } = timePattern.exec(text)?.groups ?? {}
+  if (year === undefined) return Number.NaN
   // JavaScript parses a year with more than four digits only if it has a sign and six digits.
-  const hasLongYear = date.split('-')[0]!.length > 4
-  const isoDate = hasLongYear ? `+${date.padStart(12, '0')}` : date
-  const isoTime = time.replace(/(\.\d{3})\d+$/, '$1')
-  const isoZone = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone
-  return Date.parse(`${isoDate}T${isoTime}${isoZone}`)
+  const isoYear = year.length > 4 ? `+${year.padStart(6, '0')}` : year
+  const timeInMilliseconds = time.replace(/(\.\d{3})\d+$/, '$1')
+  const isoOffset = /^[+-]\d\d$/.test(offset) ? `${offset}:00` : offset
+  return Date.parse(`${isoYear}-${monthAndDay}T${timeInMilliseconds}${isoOffset}`)
 }
+
+const timePattern =
+  /^(?<year>\d{4,6})-(?<monthAndDay>\d\d-\d\d)(?:[ T](?<time>\d\d:\d\d:\d\d(?:\.\d+)?))?(?<offset>[+-]\d\d(?::?\d\d)?|Z)?$/
 
 /** Converts bytes to megabytes (10^6 bytes), rounded to two decimal places. */
 export const bytesToMegabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100

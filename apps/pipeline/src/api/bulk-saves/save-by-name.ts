@@ -4,7 +4,7 @@ import { auditSaved, type RecordWriter, type Records, type SavedRow, saveRow } f
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
-import { createViolationList, firstViolation, toViolations, type ViolationList } from './violation-list.ts'
+import { createViolationList, throwingViolationList, toViolations, type ViolationList } from './violation-list.ts'
 
 interface NamedRow {
   id: number
@@ -48,35 +48,58 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   const listField = signature.id.split('.')[0]!
   return definePipelineOperation(signature, async (operationInput) => {
     const input = operationInput as OperationInput<PipelineContext, string, undefined, Record<string, Sent[]>>
-    const sentObjects = input.body[listField]!
-    const pointerOf = (index: number) => `/${listField}/${index}`
     const violations = createViolationList()
-    const collect: CollectViolations = (index, callback) => violations.collect(pointerOf(index), callback)
-    const bodies = definition.complete
-      ? await definition.complete(sentObjects, input, collect)
-      : (sentObjects as unknown as (Body & { name: string })[])
+    const options: SaveOptions = { pointerOf: (index) => `/${listField}/${index}`, violations }
+    const bodies = await completeBodies(definition, input.body[listField]!, input, options)
     violations.throwIfAny()
-    for (const [index, repeated] of findRepeatedNames(bodies))
-      violations.add(`${pointerOf(index)}/name`, `"${repeated}" is in the list twice. Choose another name.`)
-    for (const [index, body] of bodies.entries()) {
-      await violations.collect(pointerOf(index), async () => definition.writing.check(body, input))
-      if (violations.isFull) break
-    }
+    for (const [index, name] of findRepeatedNames(bodies))
+      violations.add(`${options.pointerOf(index)}/name`, `"${name}" is in the list twice. Choose another name.`)
+    await checkBodies(definition, bodies, input, options)
     violations.throwIfAny()
     return input.write(async (trx) => {
-      const saved = await saveByName(trx, definition, bodies, input, { pointerOf, violations })
+      const saved = await saveByName(trx, definition, bodies, input, options)
       for (const savedRow of saved) auditSaved(savedRow, input.request)
-      return {
-        [listField]: saved.map((savedRow) => ({
-          id: savedRow.after.uid,
-          name: savedRow.after.name,
-          result: savedRow.before ? 'UPDATED' : 'CREATED',
-          ...definition.present?.(savedRow),
-        })),
-      }
+      return { [listField]: saved.map((savedRow) => presentSaved(definition, savedRow)) }
     })
   })
 }
+
+/** Returns the request bodies of the sent objects, which may omit fields. Adds their violations to the options' list. */
+async function completeBodies<Row extends NamedRow, Body, Sent>(
+  { complete }: BulkSaveDefinition<Row, Body, Sent>,
+  sentObjects: readonly Sent[],
+  input: RequestContext,
+  { pointerOf, violations }: SaveOptions,
+): Promise<readonly Body[]> {
+  // Objects of a type without `complete` are sent as complete bodies.
+  if (!complete) return sentObjects as readonly unknown[] as readonly Body[]
+  return complete(sentObjects, input, (index, callback) => violations.collect(pointerOf(index), callback))
+}
+
+/** Checks each body like a request for a single object. Adds their violations to the options' list until it is full. */
+export async function checkBodies<Row extends NamedRow, Body>(
+  { writing }: BulkSaveDefinition<Row, Body, any>,
+  bodies: readonly Body[],
+  input: RequestContext,
+  { pointerOf, violations, signal }: SaveOptions,
+): Promise<void> {
+  for (const [index, body] of bodies.entries()) {
+    signal?.throwIfAborted()
+    await violations.collect(pointerOf(index), async () => writing.check(body, input))
+    if (violations.isFull) return
+  }
+}
+
+/** Returns the entry of the response for a saved object: whether it was created or updated. */
+const presentSaved = <Row extends NamedRow>(
+  { present }: BulkSaveDefinition<Row, any, any>,
+  savedRow: SavedRow<Row>,
+): object => ({
+  id: savedRow.after.uid,
+  name: savedRow.after.name,
+  result: savedRow.before ? 'UPDATED' : 'CREATED',
+  ...present?.(savedRow),
+})
 
 /**
  * Saves a list of objects by name in one transaction. Returns the rows in the order of the list. Throws the first
@@ -86,11 +109,10 @@ export async function saveList<Row extends NamedRow, Body extends { name: string
   definition: BulkSaveDefinition<Row, Body>,
   { body: bodies, ...input }: OperationInput<PipelineContext, string, undefined, Body[]>,
 ): Promise<Row[]> {
-  const pointerOf = (index: number) => `/${index}`
-  for (const [index, body] of bodies.entries())
-    await firstViolation.collect(pointerOf(index), async () => definition.writing.check(body, input))
+  const options: SaveOptions = { pointerOf: (index) => `/${index}`, violations: throwingViolationList }
+  await checkBodies(definition, bodies, input, options)
   return input.write(async (trx) => {
-    const saved = await saveByName(trx, definition, bodies, input, { pointerOf, violations: firstViolation })
+    const saved = await saveByName(trx, definition, bodies, input, options)
     for (const savedRow of saved) auditSaved(savedRow, input.request)
     return saved.map(({ after }) => after)
   })
@@ -125,56 +147,68 @@ export async function saveByName<Row extends NamedRow, Body extends { name: stri
 
 /**
  * Saves all objects with few statements: updates existing ones, and inserts all new ones at once. Returns undefined and
- * changes nothing if an object is invalid or depends on the change of another one; then use `saveOneByOne`.
+ * changes nothing if an object cannot be saved in this way: if it is invalid, depends on the change of another one, or
+ * the caller may not write it. `saveOneByOne` then reports the violations.
  */
 async function trySaveInBatch<Row extends NamedRow, Body extends { name: string }>(
   trx: Transaction<DB>,
   definition: BulkSaveDefinition<Row, Body>,
   bodies: readonly Body[],
   input: RequestContext,
-  { formerName, signal }: SaveOptions,
+  options: SaveOptions,
 ): Promise<SavedRow<Row>[] | undefined> {
-  const { records } = definition
-  const { caller } = input
-  const saved: SavedRow<Row>[] = []
   await sql`savepoint batch`.execute(trx)
   try {
-    const findUid = await findUidsByName(trx, definition, bodies, input, formerName)
-    const uids = bodies.map((_body, index) => findUid(index))
-    const storedUids = uids.filter((uid) => uid !== undefined)
-    const locked = await records.lockAll(trx, caller, storedUids)
-    // The caller may not write some of the stored objects. `saveOneByOne` reports which ones.
-    if (locked.size < storedUids.length) throw new CannotSaveInBatch()
-    const writing = definition.cached?.(trx, input) ?? definition.writing
-    const newItems: { index: number; columns: object }[] = []
-    for (const [index, body] of bodies.entries()) {
-      signal?.throwIfAborted()
-      const before = locked.get(uids[index] ?? '')
-      if (before) saved[index] = await saveRow(trx, { records, writing }, body, before, input)
-      else newItems.push({ index, columns: await writing.columns(trx, body, undefined, input) })
-    }
-    const rows = await records.insertAll(
-      trx,
-      caller,
-      newItems.map(({ columns }) => columns),
-    )
-    for (const [position, { index }] of newItems.entries()) {
-      const after = rows[position]!
-      saved[index] = {
-        after,
-        relatedFields: (await writing.writeRelatedRows?.(trx, after, bodies[index]!, undefined, input)) ?? {},
-      }
-    }
+    const saved = await saveInBatch(trx, definition, bodies, input, options)
     await sql`release savepoint batch`.execute(trx)
     return saved
   } catch (error) {
-    if (!(error instanceof CannotSaveInBatch) && !toViolations(error)) throw error
+    const canRetryOneByOne = error instanceof CannotSaveInBatch || toViolations(error) !== undefined
+    if (!canRetryOneByOne) throw error
     await sql`rollback to savepoint batch`.execute(trx)
     return undefined
   }
 }
 
 class CannotSaveInBatch extends Error {}
+
+/**
+ * Updates the stored objects and inserts all new ones at once. Returns the rows in the order of the objects. Throws
+ * `CannotSaveInBatch` if the caller may not write a stored object, and the violations of an invalid object.
+ */
+async function saveInBatch<Row extends NamedRow, Body extends { name: string }>(
+  trx: Transaction<DB>,
+  definition: BulkSaveDefinition<Row, Body>,
+  bodies: readonly Body[],
+  input: RequestContext,
+  { formerName, signal }: SaveOptions,
+): Promise<SavedRow<Row>[]> {
+  const { records } = definition
+  const writing = definition.cached?.(trx, input) ?? definition.writing
+  const uids = await findStoredUids(trx, definition, bodies, input, formerName)
+  const storedUids = uids.filter((uid) => uid !== undefined)
+  const storedRows = await records.lockAll(trx, input.caller, storedUids)
+  if (storedRows.size < storedUids.length) throw new CannotSaveInBatch()
+
+  const saved = new Map<Body, SavedRow<Row>>()
+  const newBodies: Body[] = []
+  const newColumns: object[] = []
+  for (const [index, body] of bodies.entries()) {
+    signal?.throwIfAborted()
+    const uid = uids[index]
+    if (uid === undefined) {
+      newBodies.push(body)
+      newColumns.push(await writing.columns(trx, body, undefined, input))
+    } else saved.set(body, await saveRow(trx, { records, writing }, body, storedRows.get(uid)!, input))
+  }
+  const newRows = await records.insertAll(trx, input.caller, newColumns)
+  for (const [index, body] of newBodies.entries()) {
+    const after = newRows[index]!
+    const relatedFields = (await writing.writeRelatedRows?.(trx, after, body, undefined, input)) ?? {}
+    saved.set(body, { after, relatedFields })
+  }
+  return bodies.map((body) => saved.get(body)!)
+}
 
 /**
  * Saves the objects one after another, so that each save sees the previous ones. Throws the violations of all objects.
@@ -191,8 +225,7 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
     signal?.throwIfAborted()
     await sql`savepoint one`.execute(trx)
     const isValid = await violations.collect(pointerOf(index), async () => {
-      const findUid = await findUidsByName(trx, definition, [body], input, () => formerName?.(index))
-      const uid = findUid(0)
+      const [uid] = await findStoredUids(trx, definition, [body], input, () => formerName?.(index))
       const before = uid === undefined ? undefined : await lockStoredObject(trx, definition, uid, input)
       saved.push(await saveRow(trx, definition, body, before, input))
     })
@@ -204,20 +237,24 @@ async function saveOneByOne<Row extends NamedRow, Body extends { name: string }>
 }
 
 /**
- * Returns a function that maps the index of a body to the uid of the stored object that the body replaces. This is the
- * object with the name of the body. Otherwise it is the object with the former name. The function returns undefined for
- * a new object.
+ * Returns for each body the uid of the stored object that it replaces: the object with the name of the body, otherwise
+ * the object with its former name. The uid of a new object is undefined.
  */
-async function findUidsByName<Row extends NamedRow>(
+async function findStoredUids<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: BulkSaveDefinition<Row, any>,
   bodies: readonly { name: string }[],
   { caller }: RequestContext,
   formerName: SaveOptions['formerName'],
-): Promise<(index: number) => string | undefined> {
-  const names = bodies.flatMap(({ name }, index) => [name, formerName?.(index) ?? name])
-  const uids = await readUidsByName(trx, records.definition.table, caller.client, names)
-  return (index) => uids.get(bodies[index]!.name) ?? uids.get(formerName?.(index) ?? '')
+): Promise<(string | undefined)[]> {
+  const possibleNames = bodies.map(({ name }, index) =>
+    [name, formerName?.(index)].filter((text) => text !== undefined),
+  )
+  const uidsByName = await readUidsByName(trx, records.definition.table, caller.client, possibleNames.flat())
+  return possibleNames.map((names) => {
+    const storedName = names.find((name) => uidsByName.has(name))
+    return storedName === undefined ? undefined : uidsByName.get(storedName)
+  })
 }
 
 /** Returns the uids of an organisation's objects with these names, by name. */
@@ -234,7 +271,7 @@ export async function readUidsByName(
   return new Map(rows.map(({ uid, name }) => [name, uid]))
 }
 
-/** Locks the stored object that a body replaces. Throws 409 if the caller may not see it. */
+/** Locks the stored object that a body replaces. Throws 409 instead of 404 if the caller may not see it. */
 async function lockStoredObject<Row extends NamedRow>(
   trx: Transaction<DB>,
   { records }: BulkSaveDefinition<Row, any>,

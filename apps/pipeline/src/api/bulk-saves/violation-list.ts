@@ -62,8 +62,8 @@ export function toViolations(error: unknown): Problem | undefined {
   return problem && problem.status < 500 ? problem : undefined
 }
 
-/** A violation list that throws the first violation at once, with its own status. */
-export const firstViolation: ViolationList = {
+/** A violation list that throws each violation at once, with its own status, instead of collecting it. */
+export const throwingViolationList: ViolationList = {
   isFull: false,
 
   add(pointer, detail) {

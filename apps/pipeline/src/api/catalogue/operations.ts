@@ -72,43 +72,74 @@ async function readLabels(
 
 type NamesRequest = OperationInput<PipelineContext, '/catalogue/names', CatalogueNamesQuery, undefined>
 
+type NameMatches = CatalogueNames['names']
+
 /** Finds the names of schemas, tables and columns that complete a prefix, for SQL editors. */
 async function findNames(input: NamesRequest): Promise<CatalogueNames> {
-  const { query, caller, warehouses } = input
-  const { prefix = '', limit = 50 } = query
-  const { qualifiers, partialName } = splitName(prefix)
+  const { prefix = '', limit = 50 } = input.query
+  const typedName = splitName(prefix)
   const schemas = await listCatalogueSchemas(input)
-  const visible = await listVisibleTables(input, schemas)
-  const [schema] = qualifiers
-  const schemaNames = schemas
-    .map(({ schema_name }) => schema_name)
-    .filter((name) => schema === undefined && startsWith(name, partialName))
-    .toSorted()
-  // A prefix with two qualifiers names a column.
-  const isInSchema = (table: VisibleTable) =>
-    schema === undefined || (qualifiers.length === 1 && isSameName(table.schema, schema))
-  const tables = visible.filter((table) => startsWith(table.name, partialName) && isInSchema(table))
-  const tablesWithColumns = findTablesOfColumn(visible, qualifiers)
-  const warehouse = await warehouses.find(caller.client)
-  // An empty prefix matches the columns of all tables, so it lists none.
-  const hasPrefix = schema !== undefined || partialName !== ''
-  const listsColumns = warehouse && tablesWithColumns.length > 0 && hasPrefix
-  const columns = listsColumns ? await warehouse.catalog.findColumnNames(tablesWithColumns, partialName, limit + 1) : []
+  const visibleTables = await listVisibleTables(input, schemas)
+  const matchesByKind = [
+    findMatchingSchemas(schemas, typedName),
+    findMatchingTables(visibleTables, typedName),
+    await findMatchingColumns(input, visibleTables, typedName, limit + 1),
+  ]
   return {
-    names: [
-      ...schemaNames.slice(0, limit).map((name) => ({ kind: 'SCHEMA' as const, name })),
-      ...tables.slice(0, limit).map((table) => ({ kind: 'TABLE' as const, name: table.name, schema: table.schema })),
-      ...columns.slice(0, limit).map(({ column, ...match }) => ({ kind: 'COLUMN' as const, name: column, ...match })),
-    ],
-    more: [schemaNames, tables, columns].some(({ length }) => length > limit),
+    names: matchesByKind.flatMap((matches) => matches.slice(0, limit)),
+    more: matchesByKind.some((matches) => matches.length > limit),
   }
+}
+
+/** Returns the schemas with a name that completes the typed name, which must have no qualifier. */
+function findMatchingSchemas(
+  schemas: readonly { schema_name: string }[],
+  { qualifiers, partialName }: TypedName,
+): NameMatches {
+  if (qualifiers.length > 0) return []
+  const names = schemas.map(({ schema_name }) => schema_name).filter((name) => startsWith(name, partialName))
+  return names.toSorted().map((name) => ({ kind: 'SCHEMA', name }))
+}
+
+/** Returns the tables with a name that completes the typed name. Its qualifier, if there is one, is their schema. */
+function findMatchingTables(
+  visibleTables: readonly VisibleTable[],
+  { qualifiers, partialName }: TypedName,
+): NameMatches {
+  if (qualifiers.length > 1) return []
+  const [typedSchema] = qualifiers
+  return visibleTables
+    .filter(({ schema }) => typedSchema === undefined || isSameName(schema, typedSchema))
+    .filter(({ name }) => startsWith(name, partialName))
+    .map(({ schema, name }) => ({ kind: 'TABLE', name, schema }))
+}
+
+/** Returns the columns with a name that completes the typed name, at most `limit`. */
+async function findMatchingColumns(
+  { warehouses, caller }: NamesRequest,
+  visibleTables: readonly VisibleTable[],
+  { qualifiers, partialName }: TypedName,
+  limit: number,
+): Promise<NameMatches> {
+  // An empty name matches the columns of all tables, so it lists none.
+  if (qualifiers.length === 0 && partialName === '') return []
+  const tables = findTablesOfColumn(visibleTables, qualifiers)
+  if (tables.length === 0) return []
+  const warehouse = await warehouses.find(caller.client)
+  const columns = (await warehouse?.catalog.findColumnNames(tables, partialName, limit)) ?? []
+  return columns.map(({ column, ...table }) => ({ kind: 'COLUMN', name: column, ...table }))
+}
+
+interface TypedName {
+  qualifiers: string[]
+  partialName: string
 }
 
 /**
  * Splits a name that a user is typing at its dots. Example: `schema.table.col` has the qualifiers `schema` and `table`
  * and the partial name `col`. Names may be in double quotes. The closing quote of the last name may be missing.
  */
-function splitName(text: string): { qualifiers: string[]; partialName: string } {
+function splitName(text: string): TypedName {
   const names = ['']
   let isQuoted = false
   for (const character of text) {
@@ -141,7 +172,10 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, labels)
 }
 
-/** Returns a table that the caller may see. Throws 404 for any other table. */
+/**
+ * Returns a table with its labels and its warehouse. Throws 404 if the caller may not see the table or it does not
+ * exist.
+ */
 async function requireCatalogueTable(
   input: Pick<
     OperationInput<PipelineContext, TablePath, unknown, undefined>,

@@ -24,13 +24,12 @@ const maySeeAllData = ({ caller }: CatalogueContext) => hasRole(caller.roles, 'R
  */
 export async function listCatalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
   const { db, caller } = context
-  if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
-  const scope = maySeeAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
-  let visibleSchemas = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
-  if (uid !== undefined) visibleSchemas = visibleSchemas.where('uid', '=', uid)
-  const rows = await visibleSchemas.execute()
-  if (uid !== undefined && rows.length === 0) throw problems.notFound('schema')
-  return rows
+  const isReadable = maySeeAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
+  const readableSchemas = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(isReadable)
+  if (uid === undefined) return readableSchemas.execute()
+  const schema = isUid(uid) ? await readableSchemas.where('uid', '=', uid).executeTakeFirst() : undefined
+  if (!schema) throw problems.notFound('schema')
+  return [schema]
 }
 
 /**
@@ -53,11 +52,12 @@ export async function listVisibleTables(
   const seesAll = maySeeAllData(context)
   return relations.flatMap((relation) => {
     const key = tableKey(relation)
-    const owner = owners.get(key) ?? findMainTableOwner(relation, owners)
+    const ownerOfThisTable = owners.get(key)
+    const owner = ownerOfThisTable ?? findMainTableOwner(relation, owners)
     const isVisible = owner ? owner.isVisible : seesAll
     if (keysToDrop.has(key) || !isVisible) return []
-    // The rows of other tables require the permission to read all loaded data.
-    const mayReadRows = seesAll || owners.has(key)
+    // The rows of a pipeline's additional tables require the permission to read all loaded data.
+    const mayReadRows = seesAll || ownerOfThisTable !== undefined
     return [{ ...relation, displayName: owner?.name, description: owner?.description ?? undefined, mayReadRows }]
   })
 }

@@ -13,7 +13,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
-import { saveByName } from '../bulk-saves/save-by-name.ts'
+import { checkBodies, saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare-objects.ts'
 import { type DescribedRow, describeRows, toConfigurationObject } from './export-configuration.ts'
@@ -53,10 +53,13 @@ function changeConfiguration(input: ChangeRequest, { apply }: { apply: boolean }
     )
   }
   return runWhileConnected(
-    { request: input.request, queue: (callback) => callback(), timeoutMs: changeTimeoutMs, onTimeout },
+    { request: input.request, queue: withoutQueue, timeoutMs: changeTimeoutMs, onTimeout },
     (signal) => runChange(input, { apply, signal }),
   )
 }
+
+/** Starts the work at once. The database lock in `waitForOtherChanges` limits an organisation to one change. */
+const withoutQueue = <T>(callback: () => Promise<T>): Promise<T> => callback()
 
 /**
  * Saves the configuration in a transaction, and writes the result to the audit log. For a plan, it rolls the save back,
@@ -70,28 +73,27 @@ async function runChange(
   const { body: configuration, caller, request, keyRing } = input
   const resources = await readStoredAccess(configuration, input)
   const principals = await readPrincipals({ configuration, resources }, input)
-  const comparisons: SecretComparison[] = []
+  let comparisons: SecretComparison[] = []
   try {
     return await input.write(async (trx) => {
-      // The transaction runs again after a deadlock, so discard the comparisons of the previous attempt.
-      comparisons.length = 0
+      // The transaction runs again after a deadlock. Each attempt starts with an empty list.
+      comparisons = []
       await waitForOtherChanges(trx, caller.client)
       await sql`savepoint configuration`.execute(trx)
       // During the transaction, no lookup may wait for the identity service.
       const offlineInput = { ...input, db: trx, identity: principals.identity }
       const changes = await saveConfiguration(trx, configuration, offlineInput, { principals, comparisons, signal })
       const response = presentChanges(changes, { applied: apply, ring: keyRing })
-      if (apply) {
-        const expectedPlan = input.query?.plan
-        if (expectedPlan !== undefined && expectedPlan !== response.plan) throw outdatedPlan()
-      } else {
+      if (apply) assertAsPlanned(input.query?.plan, response)
+      else {
         await sql`rollback to savepoint configuration`.execute(trx)
         const waitSeconds = await countComparisons(trx, comparisons, input)
-        if (waitSeconds > 0) throw tooManyComparisons(waitSeconds)
+        if (waitSeconds !== undefined) throw tooManyComparisons(waitSeconds)
       }
       const { created, updated, unchanged } = response
       request.audit(null, { created, updated, unchanged, ...describeComparisons(comparisons, { withStates: true }) })
-      if (apply) for (const { saved, result } of changes) if (result !== 'UNCHANGED') auditSaved(saved, request)
+      const writtenChanges = apply ? changes.filter(({ result }) => result !== 'UNCHANGED') : []
+      for (const { saved } of writtenChanges) auditSaved(saved, request)
       return response
     })
   } catch (error) {
@@ -104,7 +106,7 @@ async function runChange(
 const recordFailedComparisons = (comparisons: readonly SecretComparison[], input: ChangeRequest): Promise<void> =>
   input.write(async (trx) => {
     const waitSeconds = await countComparisons(trx, comparisons, input)
-    const isCounted = waitSeconds === 0
+    const isCounted = waitSeconds === undefined
     input.request.audit(null, { outcome: 'FAILED', ...describeComparisons(comparisons, { withStates: isCounted }) })
   })
 
@@ -134,10 +136,13 @@ async function waitForOtherChanges(trx: Transaction<DB>, client: string): Promis
   await sql`select set_config('lock_timeout', ${rows[0]!.timeout}, true)`.execute(trx)
 }
 
-const outdatedPlan = () =>
-  new Problem(412, 'stale', 'The object has changed since it was read.', {
+/** Throws 412 if the request expects a plan, and the changes differ from it. */
+function assertAsPlanned(expectedPlan: string | undefined, { plan }: ConfigurationChanges): void {
+  if (expectedPlan === undefined || expectedPlan === plan) return
+  throw new Problem(412, 'stale', 'The object has changed since it was read.', {
     detail: 'The changes differ from those of the plan, so nothing was saved. Plan the configuration again.',
   })
+}
 
 /**
  * Saves the configuration kind by kind in the caller's transaction. Throws the violations of the first kind that has
@@ -187,34 +192,33 @@ async function saveKind(
   input: RequestContext,
 ): Promise<ObjectChange[]> {
   const { kind, objects, names } = objectsToSave
-  const before = await findReplacedObjects(trx, objectsToSave, input)
+  const replaced = await findReplacedObjects(trx, objectsToSave, input)
   await sql`savepoint kind`.execute(trx)
   await names.prepare(trx, kind, objects)
-  const indexes = objects.map((_object, index) => index)
-  const saved = await saveObjects(trx, objectsToSave, indexes, input)
-  const rowsAfter = saved.map(({ after }) => after)
-  const after = await describeRows(kind, rowsAfter, input)
-  const changes = objects.map((object, index) =>
-    compareWithStored(
-      objectsToSave,
-      { object, saved: saved[index]!, before: before.get(object), after: after[index]! },
-      input,
-    ),
+  const savedObjects = await saveObjects(trx, objectsToSave, objects, input)
+  const savedRows = objects.map((object) => savedObjects.get(object)!)
+  const described = await describeRows(
+    kind,
+    savedRows.map(({ after }) => after),
+    input,
   )
-  const changedIndexes = indexes.filter((index) => changes[index]!.result !== 'UNCHANGED')
-  if (changedIndexes.length === objects.length) {
+  const changes = objects.map((object, index) => {
+    const savedObject = { object, saved: savedRows[index]!, before: replaced.get(object), after: described[index]! }
+    return compareWithStored(objectsToSave, savedObject, input)
+  })
+  const changedObjects = objects.filter((_object, index) => changes[index]!.result !== 'UNCHANGED')
+  if (changedObjects.length === objects.length) {
     await sql`release savepoint kind`.execute(trx)
     return changes
   }
   await sql`rollback to savepoint kind`.execute(trx)
-  const savedAgain = await saveObjects(trx, objectsToSave, changedIndexes, input)
-  for (const [position, index] of changedIndexes.entries())
-    changes[index] = { ...changes[index]!, saved: savedAgain[position]! }
-  return changes
+  const savedAgain = await saveObjects(trx, objectsToSave, changedObjects, input)
+  return changes.map((change, index) => ({ ...change, saved: savedAgain.get(objects[index]!) ?? change.saved }))
 }
 
 /**
- * Returns the stored object that each object of the configuration replaces. Omits objects that the caller may not see.
+ * Returns the stored object that each object of the configuration replaces: the one with its name, otherwise the one
+ * with its former name (`was`). Omits objects that the caller may not see.
  */
 async function findReplacedObjects(
   trx: Transaction<DB>,
@@ -222,7 +226,8 @@ async function findReplacedObjects(
   input: RequestContext,
 ): Promise<Map<ConfiguredObject, DescribedRow>> {
   const { table, scope } = kindAdapters[kind].bulkSave.records.definition
-  const names = objects.flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
+  const possibleNames = ({ name, was }: ConfiguredObject) => (was === undefined ? [name] : [name, was])
+  const names = objects.flatMap(possibleNames)
   const { rows } = await sql<DescribedRow['row']>`
     select r.* from ${sql.table(table)} as r where r.name = any(${names}) and ${scope(input.caller, 'READ')}`.execute(
     trx,
@@ -231,43 +236,50 @@ async function findReplacedObjects(
   const storedByName = new Map(described.map((stored) => [stored.row.name, stored]))
   return new Map(
     objects.flatMap((object) => {
-      const stored = storedByName.get(object.name) ?? storedByName.get(object.was ?? '')
-      return stored ? [[object, stored] as const] : []
+      const storedName = possibleNames(object).find((name) => storedByName.has(name))
+      return storedName === undefined ? [] : [[object, storedByName.get(storedName)!] as const]
     }),
   )
 }
 
-/** Checks and saves the objects with these indexes. */
+/** Checks and saves some objects of a kind. Returns the saved rows. Throws the violations of all objects. */
 async function saveObjects(
   trx: Transaction<DB>,
   { kind, objects, names, principals, signal }: ObjectsToSave,
-  indexes: readonly number[],
+  someObjects: readonly ConfiguredObject[],
   input: RequestContext,
-): Promise<SavedRow<DescribedRow['row']>[]> {
-  const { bulkSave, toBody } = kindAdapters[kind]
+): Promise<Map<ConfiguredObject, SavedRow<DescribedRow['row']>>> {
+  const { bulkSave } = kindAdapters[kind]
   const violations = createViolationList(names.describeViolation)
-  // `position` is a position in `indexes`, which contains the positions of the objects in the document.
-  const pointerOf = (position: number) => `/${kind}/${indexes[position]}`
-  const bodies: { name: string }[] = []
-  for (const [position, index] of indexes.entries()) {
-    const { was: _was, redacted, access, ...fields } = objects[index]!
-    // A variable may lack a value only if the document lists its value as redacted.
-    const object = kind === 'variables' ? { ...fields, redacted } : fields
-    const body = toBody(object, names.findId) as { name: string }
-    const refuse = (pointer: string, detail: string) => violations.add(`${pointerOf(position)}${pointer}`, detail)
-    bodies.push({ ...body, ...(access && { access: principals.resolveAccess(access, refuse) }) })
-  }
+  const indexInDocument = new Map(objects.map((object, index) => [object, index]))
+  const pointerOf = (position: number) => `/${kind}/${indexInDocument.get(someObjects[position]!)}`
+  const options = { pointerOf, violations, formerName: (position: number) => someObjects[position]!.was, signal }
+  const bodies = someObjects.map((object, position) =>
+    toRequestBody(kind, object, { names, principals }, (pointer, detail) =>
+      violations.add(`${pointerOf(position)}${pointer}`, detail),
+    ),
+  )
   violations.throwIfAny()
-  for (const [position, body] of bodies.entries()) {
-    signal.throwIfAborted()
-    await violations.collect(pointerOf(position), async () => bulkSave.writing.check(body, input))
-    if (violations.isFull) break
-  }
+  await checkBodies(bulkSave, bodies, input, options)
   violations.throwIfAny()
-  const formerName = (position: number) => objects[indexes[position]!]!.was
-  return saveByName(trx, bulkSave, bodies, input, { pointerOf, violations, formerName, signal }) as Promise<
-    SavedRow<DescribedRow['row']>[]
-  >
+  const savedRows: SavedRow<DescribedRow['row']>[] = await saveByName(trx, bulkSave, bodies, input, options)
+  return new Map(someObjects.map((object, position) => [object, savedRows[position]!]))
+}
+
+/**
+ * Converts an object in the document to the request body that would save it: replaces names by ids. Calls `refuse` for
+ * access rights of unknown users and groups.
+ */
+function toRequestBody(
+  kind: ConfigurationKind,
+  { was: _was, redacted, access, ...fields }: ConfiguredObject,
+  { names, principals }: Pick<ObjectsToSave, 'names' | 'principals'>,
+  refuse: (pointer: string, detail: string) => void,
+): { name: string } {
+  // A variable may lack a value only if the document lists its value as redacted.
+  const object = kind === 'variables' ? { ...fields, redacted } : fields
+  const body = kindAdapters[kind].toBody(object, names.findId) as { name: string }
+  return { ...body, ...(access && { access: principals.resolveAccess(access, refuse) }) }
 }
 
 interface SavedObject {
@@ -288,23 +300,15 @@ function compareWithStored(
   const secretsBefore = before ? readSecretsByPointer(kind, before.row, keyRing) : {}
   const secretsAfter = readSecretsByPointer(kind, after.row, keyRing)
   const secrets = compareSecrets(object, secretsBefore, secretsAfter)
-  for (const { pointer, state } of secrets) {
-    const isComparison = state === 'SAME' || state === 'CHANGED'
-    const isInDocument = findValueAt(object, pointer) !== undefined
-    if (!isComparison || !isInDocument) continue
-    const compared = {
-      uid: before!.row.uid,
-      pointer,
-      stored: secretsBefore[pointer]!,
-      sent: secretsAfter[pointer]!,
-    }
-    comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(compared, keyRing) })
+  const comparedSecrets = secrets.filter((secret): secret is ComparedSecret => isComparedWithStored(object, secret))
+  for (const { pointer, state } of comparedSecrets) {
+    const values = { uid: before!.row.uid, pointer, stored: secretsBefore[pointer]!, sent: secretsAfter[pointer]! }
+    comparisons.push({ kind, name: object.name, pointer, state, digest: digestComparison(values, keyRing) })
   }
   const changesSecrets = secrets.some(({ state }) => ['CHANGED', 'SET', 'REMOVED'].includes(state))
   const isChanged = comparison.fields.length > 0 || changesSecrets
   const resultOfExisting = isChanged ? 'UPDATED' : 'UNCHANGED'
   const result = before ? resultOfExisting : 'CREATED'
-  const { pending = false } = (kindAdapters[kind].bulkSave.present?.(saved) ?? {}) as { pending?: boolean }
   const isRenamed = before !== undefined && before.row.name !== object.name
   return {
     ...comparison,
@@ -314,9 +318,21 @@ function compareWithStored(
     result,
     secrets,
     secretsForDigest: listSecretsForDigest(kind, object, before, secrets),
-    pending: pending && result !== 'UNCHANGED',
+    pending: result !== 'UNCHANGED' && isPending(kind, saved),
     saved,
   }
+}
+
+type ComparedSecret = SecretState & Pick<SecretComparison, 'state'>
+
+/** Returns whether the document has a value for a secret that was already stored. */
+const isComparedWithStored = (object: ConfiguredObject, { pointer, state }: SecretState): boolean =>
+  (state === 'SAME' || state === 'CHANGED') && findValueAt(object, pointer) !== undefined
+
+/** Returns whether a saved view waits until the warehouse can create it. Other kinds are never pending. */
+function isPending(kind: ConfigurationKind, saved: SavedRow<any>): boolean {
+  const { pending = false }: { pending?: boolean } = kindAdapters[kind].bulkSave.present?.(saved) ?? {}
+  return pending
 }
 
 /**
@@ -329,7 +345,9 @@ function listSecretsForDigest(
   before: DescribedRow | undefined,
   secrets: readonly SecretState[],
 ): unknown[] {
-  const column = kindAdapters[kind].encryptedColumn
-  const encrypted = before && column ? (before.row as unknown as Record<string, unknown>)[column] : undefined
-  return [encrypted ?? null, ...secrets.map(({ pointer }) => findValueAt(object, pointer) ?? null)]
+  const { encryptedColumn } = kindAdapters[kind]
+  const storedColumns: Record<string, unknown> = { ...before?.row }
+  const storedSecrets = encryptedColumn === undefined ? undefined : storedColumns[encryptedColumn]
+  const sentSecrets = secrets.map(({ pointer }) => findValueAt(object, pointer))
+  return [storedSecrets, ...sentSecrets].map((secret) => secret ?? null)
 }

@@ -49,17 +49,26 @@ export function compareSecrets(
 ): SecretState[] {
   const redacted = object.redacted ?? []
   const pointers = new Set([...Object.keys(before), ...Object.keys(after), ...redacted])
-  return [...pointers].toSorted().flatMap((pointer): SecretState[] => {
-    const stored = before[pointer]
-    const saved = after[pointer]
-    if (saved === undefined) {
-      if (stored !== undefined) return [{ pointer, state: 'REMOVED' }]
-      return redacted.includes(pointer) ? [{ pointer, state: 'MISSING' }] : []
-    }
-    if (stored === undefined) return [{ pointer, state: 'SET' }]
-    if (stored !== saved) return [{ pointer, state: 'CHANGED' }]
-    return findValueAt(object, pointer) !== undefined ? [{ pointer, state: 'SAME' }] : []
+  return [...pointers].toSorted().flatMap((pointer) => {
+    const state = compareSecret(before[pointer], after[pointer], {
+      isSent: findValueAt(object, pointer) !== undefined,
+      isRedacted: redacted.includes(pointer),
+    })
+    return state === undefined ? [] : [{ pointer, state }]
   })
+}
+
+/** Returns the state of a secret; undefined if it stays and the document omits it, or if it does not exist. */
+function compareSecret(
+  before: string | undefined,
+  after: string | undefined,
+  { isSent, isRedacted }: { isSent: boolean; isRedacted: boolean },
+): SecretState['state'] | undefined {
+  if (before === undefined && after === undefined) return isRedacted ? 'MISSING' : undefined
+  if (after === undefined) return 'REMOVED'
+  if (before === undefined) return 'SET'
+  if (before !== after) return 'CHANGED'
+  return isSent ? 'SAME' : undefined
 }
 
 /** Returns the value of a secret in an object of the document; undefined if the document omits it. */

@@ -22,37 +22,41 @@ type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQue
 
 /** Exports the objects that the caller may see, all as of the same moment. */
 export function exportConfiguration(input: ExportRequest): Promise<Configuration> {
-  const { caller, query, db } = input
-  const kinds = configurationKinds.filter((kind) => query.kinds?.includes(kind) ?? maySee(kind))
+  const { caller, query } = input
+  const maySee = (kind: ConfigurationKind) => hasRole(caller.roles, getConfigurationRole(kind, 'SEE'))
+  const kinds = configurationKinds.filter((kind) => (query.kinds ? query.kinds.includes(kind) : maySee(kind)))
   const hiddenKind = kinds.find((kind) => !maySee(kind))
   if (hiddenKind)
     throw problems.forbidden(
       `Exporting ${hiddenKind} requires ${getConfigurationRole(hiddenKind, 'SEE')}. Ask an administrator for this role, or omit ${hiddenKind} from the parameter kinds.`,
     )
   return requestSlots.configurations.run(caller.client, async () => {
-    const rowsByKind = await db
-      .transaction()
-      .setIsolationLevel('repeatable read')
-      .execute(async (trx) => {
-        const offlineInput = { ...input, db: trx, identity: offlineIdentity(input.identity) }
-        const lists: [ConfigurationKind, DescribedRow[]][] = []
-        for (const kind of kinds) lists.push([kind, await listVisibleObjects(kind, offlineInput)])
-        return lists
-      })
-    const resources = rowsByKind.flatMap(([, rows]) => rows.map(({ resource }) => resource))
+    const rowsByKind = await readVisibleRows(kinds, input)
+    const resources = [...rowsByKind.values()].flat().map(({ resource }) => resource)
     const principals = await readPrincipals({ resources }, input)
-    return Object.fromEntries(
-      rowsByKind.map(([kind, rows]) => [
-        kind,
-        rows.map((row) => toConfigurationObject(kind, row, principals, input.keyRing)),
-      ]),
-    )
+    const objectsByKind = [...rowsByKind].map(([kind, rows]) => [
+      kind,
+      rows.map((row) => toConfigurationObject(kind, row, principals, input.keyRing)),
+    ])
+    return Object.fromEntries(objectsByKind) as Configuration
   })
-
-  function maySee(kind: ConfigurationKind): boolean {
-    return hasRole(caller.roles, getConfigurationRole(kind, 'SEE'))
-  }
 }
+
+/** Reads the objects of these kinds that the caller may see, in one snapshot of the database. */
+const readVisibleRows = (
+  kinds: readonly ConfigurationKind[],
+  input: ExportRequest,
+): Promise<Map<ConfigurationKind, DescribedRow[]>> =>
+  input.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      // The transaction must not wait for the identity service.
+      const offlineInput = { ...input, db: trx, identity: offlineIdentity(input.identity) }
+      const rowsByKind = new Map<ConfigurationKind, DescribedRow[]>()
+      for (const kind of kinds) rowsByKind.set(kind, await listVisibleObjects(kind, offlineInput))
+      return rowsByKind
+    })
 
 /** A stored row, and the representation that the API returns for it. */
 export interface DescribedRow {
@@ -105,7 +109,8 @@ export async function describeRows(
 
 /** Fields that an export omits if they are empty, because omitting them means the same. */
 const optionalFields = ['translations', 'tags', 'labels', 'status', 'importOptions', 'transformation'] as const
-const emptyValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
+const emptyJsonValues = new Set(['[]', '{}', '{"sqlStatements":[]}'])
+const isEmptyValue = (value: unknown): boolean => emptyJsonValues.has(JSON.stringify(value))
 
 /**
  * Returns an object in the form of the configuration document: the fields of its request body, with names instead of
@@ -118,7 +123,7 @@ export function toConfigurationObject(
   ring: KeyRing,
 ): ConfiguredObject {
   const object = pickFields(exportedKinds[kind], resource) as ConfiguredObject
-  for (const field of optionalFields) if (emptyValues.has(JSON.stringify(object[field]))) delete object[field]
+  for (const field of optionalFields) if (isEmptyValue(object[field])) delete object[field]
   const redacted = Object.keys(readSecretsByPointer(kind, row, ring)).toSorted()
   return {
     ...object,

@@ -134,11 +134,13 @@ export async function readStoredAccess(
 ): Promise<{ access: StoredGrants }[]> {
   const storedAccess: { access: StoredGrants }[] = []
   for (const kind of configurationKinds) {
-    const names = (configuration[kind] ?? []).flatMap(({ name, was }) => [name, ...(was === undefined ? [] : [was])])
-    if (names.length === 0 || !isShared(kind)) continue
+    const names = (configuration[kind] ?? []).flatMap(({ name, was }) => (was === undefined ? [name] : [name, was]))
+    if (names.length === 0 || !hasAccessRights(kind)) continue
+    const { table } = kindAdapters[kind].bulkSave.records.definition
+    // Objects that are not shared with any user or group have two empty lists.
     const { rows } = await sql<{ access: StoredGrants }>`
       select json_build_object('userAccess', user_access, 'userGroupAccess', user_group_access) as access
-      from ${sql.table(kindAdapters[kind].bulkSave.records.definition.table)}
+      from ${sql.table(table)}
       where client = ${caller.client} and name = any(${names}) and (user_access <> '[]' or user_group_access <> '[]')`.execute(
       db,
     )
@@ -147,5 +149,5 @@ export async function readStoredAccess(
   return storedAccess
 }
 
-/** Returns whether a kind has access rights. Variables have none, because all users of the organisation share them. */
-const isShared = (kind: ConfigurationKind): boolean => kind !== 'variables'
+/** Variables have no access rights, because all users of the organisation share them. */
+const hasAccessRights = (kind: ConfigurationKind): boolean => kind !== 'variables'

@@ -193,13 +193,14 @@ function collectReferences(
   configuration: Partial<Record<ConfigurationKind, readonly ConfiguredObject[]>>,
 ): NamedReference[] {
   const references: NamedReference[] = []
-  // Find the references by calling `toBody`, which calls this function for each one. Thus no second description of the
-  // fields is needed.
-  for (const kind of configurationKinds)
-    for (const [index, object] of (configuration[kind] ?? []).entries())
-      kindAdapters[kind].toBody(object, (target, name, pointer) => {
-        references.push({ owner: object, ownerKind: kind, kind: target, name, pointer: `/${kind}/${index}${pointer}` })
-        return ''
-      })
+  for (const ownerKind of configurationKinds)
+    for (const [index, owner] of (configuration[ownerKind] ?? []).entries()) {
+      // `toBody` calls this function for the id of each reference. The body with these ids is not used.
+      const collectReference: FindId = (kind, name, pointer) => {
+        references.push({ owner, ownerKind, kind, name, pointer: `/${ownerKind}/${index}${pointer}` })
+        return nilUid
+      }
+      kindAdapters[ownerKind].toBody(owner, collectReference)
+    }
   return references
 }

@@ -29,31 +29,32 @@ export async function assertNoViewCycles(
   caller: Caller,
   objects: readonly ConfiguredObject[],
 ): Promise<void> {
-  const nodes = await readViews(
-    trx,
-    caller,
-    objects.map(({ name }) => name),
-  )
-  const findReadViews = createViewFinder(nodes.map(({ schema, view }) => ({ schema, name: view })))
-  const byQualifiedName = new Map(nodes.map((node) => [`${node.schema}.${node.view}`, node]))
-  const reads = new Map(
-    nodes.map((node) => {
-      const readNodes = findReadViews(node).flatMap(
-        ({ schema, name }) => byQualifiedName.get(`${schema}.${name}`) ?? [],
-      )
-      return [node, [...new Set(readNodes)]]
-    }),
-  )
+  const indexesInDocument = new Map(objects.map(({ name }, index) => [name, index]))
+  const reads = findReadViews(await readViews(trx, caller, [...indexesInDocument.keys()]))
   const violations = createViolationList()
-  const indexes = new Map(objects.map(({ name }, index) => [name, index]))
   for (const component of findComponents(reads)) {
     // Report the oldest view of the cycle that is in the document, so that the same document always gets the same
     // message.
-    const start = [...component].toSorted((one, other) => one.id - other.id).find(({ name }) => indexes.has(name))
+    const oldestFirst = [...component].toSorted((one, other) => one.id - other.id)
+    const start = oldestFirst.find(({ name }) => indexesInDocument.has(name))
     const cycle = start && findCycle(start, component, reads)
-    if (cycle) violations.add(`/views/${indexes.get(start.name)}/query`, describeCycle(cycle))
+    if (cycle) violations.add(`/views/${indexesInDocument.get(start.name)}/query`, describeCycle(cycle))
   }
   violations.throwIfAny()
+}
+
+/** Returns the views that each view reads, without duplicates. */
+function findReadViews(views: readonly ViewNode[]): ReadViews {
+  const findReads = createReadFinder(views.map(({ schema, view }) => ({ schema, name: view })))
+  const viewsByQualifiedName = new Map(views.map((node) => [`${node.schema}.${node.view}`, node]))
+  return new Map(
+    views.map((node) => {
+      const readViews = findReads(node).flatMap(
+        ({ schema, name }) => viewsByQualifiedName.get(`${schema}.${name}`) ?? [],
+      )
+      return [node, [...new Set(readViews)]]
+    }),
+  )
 }
 
 /**
@@ -62,12 +63,13 @@ export async function assertNoViewCycles(
  */
 async function readViews(trx: Transaction<DB>, caller: Caller, names: readonly string[]): Promise<ViewNode[]> {
   const { rows } = await sql<ViewNode>`
-    select r.id, r.name, s.schema_name as schema, r.view_name as view, ${viewRecords.definition.scope(caller, 'READ')} as "isVisible",
+    select r.id, r.name, schemas.schema_name as schema, r.view_name as view,
+      ${viewRecords.definition.scope(caller, 'READ')} as "isVisible",
       case when r.name = any(${names}) then r.query end as query,
       coalesce((
-        select json_agg(json_build_object('schema', o.schema_name, 'name', o.relation_name))
-        from view_sources o where o.view_id = r.id), '[]') as sources
-    from views r join schemas s on s.id = r.schema_id where r.client = ${caller.client} order by r.id`.execute(trx)
+        select json_agg(json_build_object('schema', source.schema_name, 'name', source.relation_name))
+        from view_sources source where source.view_id = r.id), '[]') as sources
+    from views r join schemas on schemas.id = r.schema_id where r.client = ${caller.client} order by r.id`.execute(trx)
   return rows
 }
 
@@ -81,22 +83,23 @@ const fromWithoutTable = /\b(extract|trim|substring|overlay)\s*\([^()]*\)|\bdist
 const maxComparisons = 20_000_000
 
 /**
- * Returns a function that returns the views which a view reads, possibly with duplicates. It returns none for a query
- * that cannot be parsed, and for all further queries when `maxComparisons` is exceeded.
+ * Returns a function that returns the views and tables which a view reads, possibly with duplicates. It returns none
+ * for a query that cannot be parsed, and for all further queries when `maxComparisons` is exceeded.
  */
-function createViewFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
-  const byName = Map.groupBy(views, ({ name }) => name)
+function createReadFinder(views: readonly TablePlace[]): (node: ViewNode) => TablePlace[] {
+  const viewsByName = Map.groupBy(views, ({ name }) => name)
   let comparisons = 0
   return ({ query, schema, sources }) => {
     if (query === null) return sources
     // The names of views and tables in the warehouse are in lower case.
     const text = query.toLowerCase().replaceAll(fromWithoutTable, ' ')
     const words = tokensOf(text).map((token) => token.text)
-    const relations = [...new Set(words)].flatMap((word) => byName.get(word) ?? [])
-    comparisons += words.length * relations.length
+    const possibleReads = [...new Set(words)].flatMap((word) => viewsByName.get(word) ?? [])
+    comparisons += words.length * possibleReads.length
     if (comparisons > maxComparisons) return []
     try {
-      return resolveNames(text, { schemas: [schema], relations, address: ({ name }) => name }).reads
+      // `address` writes a relation in the resolved text, which is not used here.
+      return resolveNames(text, { schemas: [schema], relations: possibleReads, address: ({ name }) => name }).reads
     } catch (error) {
       if (error instanceof WarehouseProblem) return []
       throw error
@@ -106,6 +109,12 @@ function createViewFinder(views: readonly TablePlace[]): (node: ViewNode) => Tab
 
 type ReadViews = ReadonlyMap<ViewNode, ViewNode[]>
 
+/** A view on the path of a depth-first search, and the views that it reads and that are not yet followed. */
+interface PathEntry {
+  node: ViewNode
+  remainingReads: Iterator<ViewNode, undefined>
+}
+
 /**
  * Returns the strongly connected components of the views: in a component, each view reads every other one, directly or
  * through others. A view outside any cycle is a component of its own. Tarjan's algorithm visits each view and each
@@ -113,51 +122,57 @@ type ReadViews = ReadonlyMap<ViewNode, ViewNode[]>
  */
 function findComponents(reads: ReadViews): Set<ViewNode>[] {
   const components: Set<ViewNode>[] = []
-  const order = new Map<ViewNode, number>()
-  const lowest = new Map<ViewNode, number>()
-  const stack: ViewNode[] = []
-  const onStack = new Set<ViewNode>()
+  const visitNumbers = new Map<ViewNode, number>()
+  /** The lowest visit number of an open node that a node reads, directly or through others. */
+  const lowestReached = new Map<ViewNode, number>()
+  /** The visited nodes that are not yet in a component, in the order of the visits. */
+  const openNodes: ViewNode[] = []
+  const closedNodes = new Set<ViewNode>()
+
+  const visit = (node: ViewNode): PathEntry => {
+    const number = visitNumbers.size
+    visitNumbers.set(node, number)
+    lowestReached.set(node, number)
+    openNodes.push(node)
+    return { node, remainingReads: reads.get(node)!.values() }
+  }
+  const recordReached = (node: ViewNode, number: number) =>
+    lowestReached.set(node, Math.min(lowestReached.get(node)!, number))
+
   for (const root of reads.keys()) {
-    const path: { node: ViewNode; next: number }[] = order.has(root) ? [] : [{ node: root, next: 0 }]
+    const path = visitNumbers.has(root) ? [] : [visit(root)]
     while (path.length > 0) {
-      const { node, next } = path.at(-1)!
-      if (next === 0) {
-        order.set(node, order.size)
-        lowest.set(node, order.get(node)!)
-        stack.push(node)
-        onStack.add(node)
-      }
-      path.at(-1)!.next += 1
-      const read = reads.get(node)![next]
-      if (read === undefined) {
+      const { node, remainingReads } = path.at(-1)!
+      const { value: read, done: isFollowed } = remainingReads.next()
+      if (isFollowed) {
         path.pop()
-        const parent = path.at(-1)?.node
-        if (parent) lowest.set(parent, Math.min(lowest.get(parent)!, lowest.get(node)!))
-        if (lowest.get(node) === order.get(node)) {
-          const component = new Set(stack.splice(stack.lastIndexOf(node)))
-          for (const member of component) onStack.delete(member)
+        const reader = path.at(-1)?.node
+        if (reader) recordReached(reader, lowestReached.get(node)!)
+        const reachesEarlierNode = lowestReached.get(node)! < visitNumbers.get(node)!
+        if (!reachesEarlierNode) {
+          const component = new Set(openNodes.splice(openNodes.lastIndexOf(node)))
+          for (const member of component) closedNodes.add(member)
           components.push(component)
         }
-      } else if (!order.has(read)) path.push({ node: read, next: 0 })
-      else if (onStack.has(read)) lowest.set(node, Math.min(lowest.get(node)!, order.get(read)!))
+      } else if (!visitNumbers.has(read)) path.push(visit(read))
+      else if (!closedNodes.has(read)) recordReached(node, visitNumbers.get(read)!)
     }
   }
   return components
 }
 
-/** Returns the views of a cycle that starts at `start`; undefined if no cycle contains it. */
+/** Returns the views of a cycle that starts at `start`, by a depth-first search; undefined if no cycle contains it. */
 function findCycle(start: ViewNode, component: ReadonlySet<ViewNode>, reads: ReadViews): ViewNode[] | undefined {
   const visited = new Set<ViewNode>()
-  const path: { node: ViewNode; next: number }[] = [{ node: start, next: 0 }]
+  const visit = (node: ViewNode): PathEntry => ({ node, remainingReads: reads.get(node)!.values() })
+  const path = [visit(start)]
   while (path.length > 0) {
-    const top = path.at(-1)!
-    const read = reads.get(top.node)![top.next]
-    top.next += 1
-    if (read === undefined) path.pop()
+    const { value: read, done: isFollowed } = path.at(-1)!.remainingReads.next()
+    if (isFollowed) path.pop()
     else if (read === start) return path.map(({ node }) => node)
     else if (component.has(read) && !visited.has(read)) {
       visited.add(read)
-      path.push({ node: read, next: 0 })
+      path.push(visit(read))
     }
   }
   return undefined

@@ -69,33 +69,39 @@ export async function checkUpload(
   pipeline: DataPipelineRow,
   file: ReceivedUpload,
 ): Promise<UploadCheck> {
-  const definition = sourceDefinitionDigest(pipeline)
-  const warehouseAnswer = await findLastLoad(input, pipeline).catch((error: unknown) => {
-    logUnexpected(input, error)
-    return 'NO_ANSWER' as const
-  })
-  const lastLoad = warehouseAnswer === 'NO_ANSWER' ? undefined : warehouseAnswer
-  const previousShape = discardOutdatedShape(definition, lastLoad?.sourceShape)
-  const mergeKey = (pipeline.merge_key ?? []) as string[]
+  const { lastLoad, isWarehouseFailing } = await tryFindLastLoad(input, pipeline)
+  const previousShape = discardOutdatedShape(sourceDefinitionDigest(pipeline), lastLoad?.sourceShape)
   // The keys of a large file are only compared in its first rows, because the check delays the response to the upload.
-  const rows = mergeKey.length > 0 ? maxComparedKeys : 1
-  const outcome = await readUploadRows(input, pipeline, file, { rows, previousShape })
-  if ('checkSkipped' in outcome) return outcome
-  if (warehouseAnswer === 'NO_ANSWER') return skippedCheck('the warehouse did not answer')
+  const rows = getMergeKey(pipeline).length > 0 ? maxComparedKeys : 1
+  const firstRows = await readUploadRows(input, pipeline, file, { rows, previousShape })
+  if ('checkSkipped' in firstRows) return firstRows
+  if (isWarehouseFailing) return skippedCheck('the warehouse did not answer')
   if (pipeline.write_mode === 'APPEND' && isFileLoaded(lastLoad?.cursor, file.sha256))
     return { mismatch: describeLoadedUpload(file.name) }
-  if ('failure' in outcome) {
-    const { code, message } = outcome.failure
-    // If a file has no header and no rows, a run uses the columns of the last load, if that had the same settings.
-    const hasColumns = code === 'EMPTY_SOURCE' && previousShape?.columns.some(({ vanished }) => !vanished)
-    return { mismatch: hasColumns ? describeEmptying(pipeline) : describeFailure(message) }
-  }
-  const { preview } = outcome
-  let sentences = describeKeyProblems(preview, mergeKey, { isTransformed: isTransformed(pipeline) })
-  if (sentences.length === 0)
-    sentences = lastLoad ? compareWithLastLoad(lastLoad, preview, pipeline, definition) : listFailures(preview)
-  if (preview.unread !== undefined) sentences.push(preview.unread)
+  if ('failure' in firstRows) return { mismatch: describeUnreadable(firstRows.failure, previousShape, pipeline) }
+  const sentences = describePreview(firstRows.preview, lastLoad, pipeline)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
+}
+
+const getMergeKey = ({ merge_key }: DataPipelineRow): string[] => (merge_key ?? []) as string[]
+
+/** Returns what a run would do with a file that the settings of the pipeline cannot read. */
+function describeUnreadable(
+  { code, message }: { code: string; message: string },
+  previousShape: SourceShape | undefined,
+  pipeline: DataPipelineRow,
+): string {
+  // If a file has no header and no rows, a run uses the columns of the last load, if that had the same settings.
+  const hasPreviousColumns = previousShape?.columns.some(({ vanished }) => !vanished)
+  return code === 'EMPTY_SOURCE' && hasPreviousColumns ? describeEmptying(pipeline) : describeFailure(message)
+}
+
+/** Returns sentences on what the next run would do with the file; none if everything matches the last load. */
+function describePreview(preview: SourcePreview, lastLoad: LastLoad | undefined, pipeline: DataPipelineRow): string[] {
+  const keyProblems = describeKeyProblems(preview, getMergeKey(pipeline), { isTransformed: isTransformed(pipeline) })
+  const findDifferences = () => (lastLoad ? compareWithLastLoad(lastLoad, preview, pipeline) : listFailures(preview))
+  const sentences = keyProblems.length > 0 ? keyProblems : findDifferences()
+  return preview.unread === undefined ? sentences : [...sentences, preview.unread]
 }
 
 const isTransformed = ({ transformation }: DataPipelineRow): boolean =>
@@ -108,29 +114,26 @@ function compareWithLastLoad(
   { sourceShape, rules }: LastLoad,
   preview: SourcePreview,
   pipeline: DataPipelineRow,
-  definition: string,
 ): string[] {
   const { columns, rows, rejected, complete, sparse = false, typesKnown = false } = preview
-  const schemaChanges = pipeline.schema_changes as SchemaChanges
-  const hasNoRows = complete && rows.length === 0 && rejected.length === 0
+  const isFileWithoutRows = complete && rows.length === 0 && rejected.length === 0
   // If the check read only a part of the file and found no row, the rest may have rows: their number is unknown, not 0.
-  const knownRows: { rows?: number } = hasNoRows || rows.length > 0 ? { rows: rows.length } : {}
+  const isRowCountKnown = isFileWithoutRows || rows.length > 0
   const { isRefused, sentence } = compareColumns(
     rules,
     sourceShape,
-    { columns, sparse, typesKnown, ...knownRows },
+    { columns, sparse, typesKnown, ...(isRowCountKnown && { rows: rows.length }) },
     {
-      schemaChanges,
+      schemaChanges: pipeline.schema_changes as SchemaChanges,
       keepsRows: pipeline.write_mode !== 'REPLACE',
-      definition,
+      definition: sourceDefinitionDigest(pipeline),
       transforms: isTransformed(pipeline),
     },
   )
   const failures = isRefused ? [sentence] : listFailures(preview)
   if (failures.length > 0) return failures
   const sentences = sentence === '' ? [] : [sentence]
-  if (hasNoRows) sentences.push(describeEmptying(pipeline))
-  return sentences
+  return isFileWithoutRows ? [...sentences, describeEmptying(pipeline)] : sentences
 }
 
 /** Returns why a run would fail, or would probably reject rows. */
@@ -167,6 +170,19 @@ interface LastLoad {
   rules: TypeRules
 }
 
+/** Finds the last load. If the warehouse fails, returns that instead of throwing, and logs unexpected errors. */
+async function tryFindLastLoad(
+  input: CheckContext,
+  pipeline: DataPipelineRow,
+): Promise<{ lastLoad: LastLoad | undefined; isWarehouseFailing: boolean }> {
+  try {
+    return { lastLoad: await findLastLoad(input, pipeline), isWarehouseFailing: false }
+  } catch (error) {
+    logUnexpected(input, error)
+    return { lastLoad: undefined, isWarehouseFailing: true }
+  }
+}
+
 /** Returns the columns, the cursor and the type rules of the last load; undefined before the first load. */
 async function findLastLoad(
   { db, warehouses }: CheckContext,
@@ -181,9 +197,10 @@ async function findLastLoad(
 }
 
 /**
- * Reads the first rows of a received file. Returns the reason instead if the rows cannot be read with the current
- * settings, or if the check had to be skipped. `previousShape` has the delimiter, the date order and the decimal
- * sign of the last load, which a run uses too. Throws 422 for a file that no setting makes readable.
+ * Reads the first rows of a received file. Instead of them, returns `failure` if the rows cannot be read with the
+ * current settings, and `checkSkipped` if reading failed for another reason. `previousShape` has the delimiter, the
+ * date order and the decimal sign of the last load, which a run uses too. Throws 422 for a file that no setting makes
+ * readable.
  */
 export async function readUploadRows(
   input: CheckContext,
@@ -197,7 +214,8 @@ export async function readUploadRows(
     return { preview }
   } catch (error) {
     const code = findSourceProblemCode(error)
-    if (code === undefined) {
+    const isProblemOfSource = code !== undefined
+    if (!isProblemOfSource) {
       logUnexpected(input, error)
       return skippedCheck(describeSkip(error))
     }

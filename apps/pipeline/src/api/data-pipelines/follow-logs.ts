@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogStreamQuery } from '@sluice/contracts'
 import { EventStream, type OperationInput, Problem, type ServerSentEvent, problems } from '@sluice/http-server'
-import { type LogFilter, type LogLine, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run-logs.ts'
+import { type LogFilter, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run-logs.ts'
 import { accessCheckIntervalMs, hasKeptRights, limitStreams, maxStreamMs } from '../runs/event-streams.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { presentLogEntry, presentRun } from '../runs/run-responses.ts'
@@ -26,11 +26,14 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
   const followedRun = await findRun(db, logFilter)
   if (run && !followedRun) throw problems.notFound('run')
 
-  const lastLineId = parseLastEventId(request.stream.headers['last-event-id'])
-  const after = lastLineId ?? (run ? 0 : await findStartKey(db, logFilter, followedRun?.id))
+  const findStart = async () => (run ? beforeFirstLine : findStartKey(db, logFilter, followedRun?.id))
+  const startAfter = parseLastEventId(request.stream.headers['last-event-id']) ?? (await findStart())
   const slot = logStreamLimit.acquire(caller.client)
-  return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, logFilter, after, signal)))
+  return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, logFilter, startAfter, signal)))
 }
+
+/** A key lower than that of any log line. */
+const beforeFirstLine = 0
 
 /**
  * Yields new log lines and changes of the run. Ends when the requested run has ended, after `maxStreamMs`, or when the
@@ -45,20 +48,13 @@ async function* streamEvents(
 ): AsyncGenerator<ServerSentEvent, void, void> {
   const { db } = input
   const deadline = Date.now() + maxStreamMs
-  let after = startAfter
+  let lastLineKey = startAfter
   let accessCheckedAt = Date.now()
   let lastSentRunJson = ''
   while (!signal.aborted && Date.now() < deadline) {
     // Read the run before its log lines: if it has ended, these are then all its lines.
     const run = await findRun(db, logFilter)
-    let lines: LogLine[]
-    do {
-      lines = await listLines(db, logFilter, after)
-      for (const line of lines) {
-        yield { id: String(line.id), event: 'log', data: presentLogEntry(line, pipeline) }
-        after = line.id
-      }
-    } while (lines.length === maxLines)
+    lastLineKey = yield* streamNewLines(db, pipeline, logFilter, lastLineKey)
 
     const data = run && presentRun(run)
     const runJson = JSON.stringify(data)
@@ -66,13 +62,33 @@ async function* streamEvents(
       lastSentRunJson = runJson
       yield { event: 'run', data }
     }
-    const isFinished = !run || run.finished_at !== null
-    if (logFilter.run && isFinished) return
+    const followsOneRun = logFilter.run !== undefined
+    const hasRunEnded = !run || run.finished_at !== null
+    if (followsOneRun && hasRunEnded) return
     if (Date.now() - accessCheckedAt >= accessCheckIntervalMs) {
       if (!(await mayStillRead(input))) return
       accessCheckedAt = Date.now()
     }
     await sleep(pollIntervalMs, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** Yields the log lines after the line with the key `after`. Returns the key of the last line. */
+async function* streamNewLines(
+  db: PipelineContext['db'],
+  pipeline: DataPipelineRow,
+  logFilter: LogFilter,
+  after: number,
+): AsyncGenerator<ServerSentEvent, number, void> {
+  let lastLineKey = after
+  for (;;) {
+    const lines = await listLines(db, logFilter, lastLineKey)
+    for (const line of lines) {
+      yield { id: String(line.id), event: 'log', data: presentLogEntry(line, pipeline) }
+      lastLineKey = line.id
+    }
+    const hasMoreLines = lines.length === maxLines
+    if (!hasMoreLines) return lastLineKey
   }
 }
 

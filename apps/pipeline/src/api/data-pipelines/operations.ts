@@ -62,21 +62,7 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const fromIso = from === undefined ? undefined : new Date(from).toISOString()
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
-    const cursorKind = await sources.getCursorKind(row.type, row.settings)
-    if (from !== undefined && row.write_mode !== 'REPLACE')
-      throw problems.refused(
-        '/from',
-        `With writeMode ${row.write_mode}, no run is incremental. Leave out \`from\` to read and replace everything once.`,
-      )
-    if (cursorKind === 'NONE')
-      throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
-    if (from !== undefined && cursorKind === 'OPAQUE')
-      throw problems.refused(
-        '/from',
-        'The cursor of this source is not a point in time. Leave out `from` to read everything once.',
-      )
-    if (from !== undefined && Date.parse(from) > Date.now())
-      throw problems.refused('/from', 'This time is in the future. Choose a time in the past.')
+    assertResettable(row, await sources.getCursorKind(row.type, row.settings), from)
     const reset = fromIso === undefined ? {} : { from: fromIso }
     await trx
       .updateTable('data_pipelines')
@@ -90,6 +76,29 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
       ? 'The next run reads everything and replaces the rows.'
       : `The next incremental load reads the changes since ${fromIso}.`
   return createResultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${nextRunText}` })
+}
+
+/** Throws 422 if the pipeline has no cursor, or if its runs cannot read the changes since the time `from`. */
+function assertResettable(
+  { write_mode }: DataPipelineRow,
+  cursorKind: Awaited<ReturnType<PipelineContext['sources']['getCursorKind']>>,
+  from: string | undefined,
+): void {
+  if (from !== undefined && write_mode !== 'REPLACE')
+    throw problems.refused(
+      '/from',
+      `With writeMode ${write_mode}, no run is incremental. Leave out \`from\` to read and replace everything once.`,
+    )
+  if (cursorKind === 'NONE')
+    throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
+  if (from === undefined) return
+  if (cursorKind === 'OPAQUE')
+    throw problems.refused(
+      '/from',
+      'The cursor of this source is not a point in time. Leave out `from` to read everything once.',
+    )
+  if (Date.parse(from) > Date.now())
+    throw problems.refused('/from', 'This time is in the future. Choose a time in the past.')
 }
 
 /**
@@ -151,13 +160,14 @@ async function readPipeline(
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
-    getUnlessSlow(readLoadedTableOf(input, row).catch(() => undefined)),
-    getUnlessSlow(findStagingTableOf(input, row).catch(() => undefined)),
+    getIfAvailable(readLoadedTableOf(input, row)),
+    getIfAvailable(findStagingTableOf(input, row)),
   ])
+  const isDownloadable = loaded ? loaded.table !== undefined : body.dataDownload
   return new JsonResponse(
     {
       ...body,
-      dataDownload: loaded ? loaded.table !== undefined : body.dataDownload,
+      dataDownload: isDownloadable,
       dataWarehouseTarget: { ...body.dataWarehouseTarget, stagingTableName: staging?.name },
       status: { ...body.status, mainTableAsTable: loaded?.table },
     },
@@ -172,11 +182,12 @@ async function readLoadedTableOf(input: RequestContext, row: DataPipelineRow): P
   return { table: presentTable(loadedTable.table, await readTableLabels(input.db, row, loadedTable.table)) }
 }
 
-async function getUnlessSlow<T>(promise: Promise<T>): Promise<T | undefined> {
+/** Returns the result of a warehouse query; undefined if it fails or takes longer than `tableTimeoutMs`. */
+async function getIfAvailable<T>(promise: Promise<T>): Promise<T | undefined> {
   const finished = new AbortController()
   const timeout = sleep(tableTimeoutMs, undefined, { signal: finished.signal }).catch(() => undefined)
   try {
-    return await Promise.race([promise, timeout])
+    return await Promise.race([promise.catch(() => undefined), timeout])
   } finally {
     finished.abort()
   }

@@ -36,15 +36,15 @@ export async function toSourceColumns(
   const definition = getDefinition(body.type)
   const settings = definition.getSettings(body)
   const sentSecrets = definition.getSecrets?.(body) ?? {}
-  const needsStoredSecrets = Object.values(sentSecrets).includes(undefined)
-  const stored = needsStoredSecrets ? current : undefined
-  const sendsSecrets = Object.values(sentSecrets).some((value) => typeof value === 'string')
-  const hasSecrets = sendsSecrets || stored?.source_secrets != null
-  const newAddress = hasSecrets
+  const omitsSecret = Object.values(sentSecrets).includes(undefined)
+  const rowWithOmittedSecrets = omitsSecret ? current : undefined
+  const sendsSecret = Object.values(sentSecrets).some((value) => typeof value === 'string')
+  const willHaveSecrets = sendsSecret || rowWithOmittedSecrets?.source_secrets != null
+  const newAddress = willHaveSecrets
     ? await createSecretAddress(definition.secretAudience?.getValue(settings), loadVariables)
     : undefined
-  const { secrets } = stored
-    ? mergeSourceSecrets(definition, stored, settings, sentSecrets, ring, { newAddress })
+  const { secrets } = rowWithOmittedSecrets
+    ? mergeSourceSecrets(definition, rowWithOmittedSecrets, settings, sentSecrets, ring, { newAddress })
     : { secrets: selectSentSecrets(sentSecrets) }
   definition.assertSecrets?.(settings, secrets)
   return {
@@ -62,9 +62,10 @@ interface AddressChange {
 }
 
 /**
- * Returns the sent secrets, and the stored ones for those that were omitted. Throws 422 for omitted secrets if the
- * address changes, because they would be sent to another server. If the address contains variables, the result has
- * `secretAddress`: the address with their values when the secrets were entered.
+ * Returns the sent secrets, and the stored ones for those that were omitted (undefined in `sentSecrets`). Throws 422
+ * for omitted secrets if the address changes, because they would be sent to another server. If a stored secret is used
+ * and its address contains variables, the result has `secretAddress`: the address with their values when the secret was
+ * entered.
  */
 export function mergeSourceSecrets(
   definition: AnyDefinition,
@@ -75,14 +76,14 @@ export function mergeSourceSecrets(
   { pointer, newAddress }: AddressChange = {},
 ): SecretsWithAddress {
   const { secrets: storedSecrets, secretAddress } = unsealSource(stored, ring)
-  const firstAbsent = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
+  const keptSecret = Object.keys(sentSecrets).find((name) => sentSecrets[name] === undefined && name in storedSecrets)
   const isAddressChanged = changesAddress(definition, stored.settings as object, settings)
-  const isVariableChanged =
+  const isValueOfVariableChanged =
     newAddress !== undefined && secretAddress !== undefined && !isSameAddress(secretAddress, newAddress)
-  const secretPointer = pointer ?? `${definition.secretAudience?.pointer}/${firstAbsent}`
-  const addressChange = isAddressChanged || isVariableChanged ? secretPointer : undefined
+  const pointerOfKeptSecret = pointer ?? `${definition.secretAudience?.pointer}/${keptSecret}`
+  const addressChange = isAddressChanged || isValueOfVariableChanged ? pointerOfKeptSecret : undefined
   const secrets = mergeSecrets({ stored: storedSecrets, sentSecrets, addressChange })
-  return { secrets, secretAddress: firstAbsent === undefined ? undefined : secretAddress }
+  return { secrets, secretAddress: keptSecret === undefined ? undefined : secretAddress }
 }
 
 /**
@@ -136,41 +137,47 @@ async function readInput(db: PipelineContext['db'], row: DataPipelineRow | undef
   return { file }
 }
 
-type CellHider = ReturnType<typeof createRedactor>
+/** Redacts the values of secured variables: in messages (`sentence`), and in the data of a source (`text`, `cell`). */
+type SourceRedactor = ReturnType<typeof createRedactor> & { sentence(message: string): string }
 
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
 /**
  * Runs `callback` with the variables in the settings and secrets of a source replaced by their values. The source may
- * repeat these values in messages: `hide` removes secured values from a sentence, and thrown errors are already
- * redacted. Throws `VariableProblem` without running `callback` if stored secrets would be sent to an address other
- * than the one for which they were entered.
+ * repeat these values: `redact` removes secured ones, and thrown errors are already redacted. Throws `VariableProblem`
+ * without running `callback` if stored secrets would be sent to an address other than the one for which they were
+ * entered.
  */
 export async function withVariables<T>(
   { db, keyRing, caller }: VariableContext,
   { secretAddress, ...reading }: RequestedSource,
-  callback: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
+  callback: (reading: ReadRequest, redact: SourceRedactor) => Promise<T>,
 ): Promise<T> {
-  const { settings, secrets } = reading
-  if (!namesVariables(settings, secrets)) return callback(reading, (sentence) => sentence, createRedactor([]))
+  const { type, settings, secrets } = reading
+  if (!namesVariables(settings, secrets))
+    return callback(reading, { ...createRedactor([]), sentence: (message) => message })
   const variables = await readVariables(db, caller.client, keyRing)
-  const filledReading = {
-    ...reading,
-    ...fillVariables({ type: reading.type, settings, secrets, secretAddress }, variables),
-  }
+  const redactSentence = (message: string) => variables.hideIn(message)
+  const filledSource = fillVariables({ type, settings, secrets, secretAddress }, variables)
   try {
     return await callback(
-      filledReading,
-      (sentence) => variables.hideIn(sentence),
-      createRedactor(variables.securedValues),
+      { ...reading, ...filledSource },
+      { ...createRedactor(variables.securedValues), sentence: redactSentence },
     )
   } catch (error) {
-    // The new error has no cause, because the errors of drivers can contain the values of variables. It keeps its code,
-    // which the check of an upload reads.
-    throwIfSourceProblem(error, (text) => variables.hideIn(text))
-    const problem = translateDatabaseError(error)
-    if (!problem) throw error
-    const { status, code, title, headers } = problem
-    throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })
+    throwRedacted(error, redactSentence)
   }
+}
+
+/**
+ * Throws a problem of a source or database with a redacted message, and other errors unchanged. The new error has no
+ * cause, because the errors of drivers can contain the values of variables. It keeps the code of the problem, which the
+ * check of an upload reads.
+ */
+function throwRedacted(error: unknown, redactSentence: (message: string) => string): never {
+  throwIfSourceProblem(error, redactSentence)
+  const problem = translateDatabaseError(error)
+  if (!problem) throw error
+  const { status, code, title, headers, message } = problem
+  throw new Problem(status, code, title, { detail: redactSentence(message), headers })
 }

@@ -39,6 +39,9 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
 
 type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
+/** The maximum numbers of characters and entries in the response, as its schema declares them. */
+const maxLengths = { raw: 8192, notes: 100, note: 10_000, sheets: 1_000 }
+
 /** Reads the first rows and converts them to a response. Aborts when the caller disconnects. Throws `SourceProblem`. */
 async function presentPreview(
   input: PreviewContext,
@@ -46,11 +49,12 @@ async function presentPreview(
   { name, rows = 100, mergeKey = [] }: { name: string; rows?: number | undefined; mergeKey?: string[] | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const { preview, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
+  const { preview, redact } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
+  const notes = [...preview.notes, ...describeKeyProblems(preview, mergeKey)]
   return {
     ...presentQueryResult(name, {
       columns: preview.columns.map((column) => ({ primaryKey: false, ...column })),
-      rows: preview.rows.map((row) => row.map((cell) => hide.cell(cell as RowCell))),
+      rows: preview.rows.map((row) => row.map((cell) => redact.cell(cell as RowCell))),
       startedAt: start.toISOString(),
       milliseconds: Date.now() - start.getTime(),
     }),
@@ -59,19 +63,17 @@ async function presentPreview(
       line,
       column,
       reason,
-      raw: hide.text(raw).slice(0, 8192),
+      raw: redact.text(raw).slice(0, maxLengths.raw),
     })),
-    notes: [...preview.notes, ...describeKeyProblems(preview, mergeKey)]
-      .slice(0, 100)
-      .map((note) => hide.text(note).slice(0, 10_000)),
+    notes: notes.slice(0, maxLengths.notes).map((note) => redact.text(note).slice(0, maxLengths.note)),
     ...(preview.csvGuesses && { csvGuesses: preview.csvGuesses }),
-    ...(preview.sheets && { sheets: preview.sheets.slice(0, 1_000).map(presentSheet) }),
+    ...(preview.sheets && { sheets: preview.sheets.slice(0, maxLengths.sheets).map(presentSheet) }),
   }
 }
 
 /**
- * Returns the first rows as the source delivers them, and `hide`, which removes the values of variables from text.
- * Throws 422 after `timeoutMs`.
+ * Returns the first rows as the source delivers them, and `redact`, which removes the values of secured variables from
+ * them. Throws 422 after `timeoutMs`.
  */
 export function readFirstRows(
   input: PreviewContext,
@@ -79,18 +81,14 @@ export function readFirstRows(
   { rows, timeoutMs }: { rows: number; timeoutMs: number },
 ) {
   const { sources, caller, request } = input
-  return withVariables(input, reading, async (filledReading, _hideInSentence, hide) => ({
-    hide,
-    preview: await runWhileConnected(
-      {
-        request,
-        queue: requestSlots.previews.queueOf(caller.client),
-        timeoutMs,
-        onTimeout: () => throwPreviewTimeout(timeoutMs),
-      },
-      (signal) => sources.preview(filledReading, rows, signal),
-    ),
-  }))
+  const queue = requestSlots.previews.queueOf(caller.client)
+  const onTimeout = () => throwPreviewTimeout(timeoutMs)
+  return withVariables(input, reading, async (filledReading, redact) => {
+    const preview = await runWhileConnected({ request, queue, timeoutMs, onTimeout }, (signal) =>
+      sources.preview(filledReading, rows, signal),
+    )
+    return { preview, redact }
+  })
 }
 
 const presentSheet = ({ number, name, isHidden, hasRows, isRead }: FoundSheet) => ({
@@ -140,9 +138,9 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
     const preview = await presentPreview(input, reading, { name, rows })
     return { ...preview, size: received.size, complete: preview.complete && !isTruncated }
   } catch (error) {
-    const isReadingFailure = !(error instanceof Problem) && findSourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
+    const isUnreadable = !(error instanceof Problem) && findSourceProblemCode(error) !== 'PREVIEW_TOO_LARGE'
     // The file may be unreadable only because its end is missing.
-    throw isTruncated && isReadingFailure ? tooLarge(error) : error
+    throw isTruncated && isUnreadable ? needsWholeFileProblem(error) : error
   } finally {
     await received.discard()
   }
@@ -177,7 +175,7 @@ function dropIncompleteLine(bytes: Buffer): Buffer {
 }
 
 /** Returns the problem for a large file that is not text: its first bytes are not enough for a preview. */
-const tooLarge = (cause: unknown) =>
+const needsWholeFileProblem = (cause: unknown) =>
   new Problem(422, 'preview-needs-whole-file', 'The start of this file is not enough.', {
     detail: `A preview of this type of file needs the whole file, and this file is larger than ${maxPreviewBytes / 1024 / 1024} MB. Upload it to a pipeline, and preview the pipeline.`,
     cause,

@@ -25,9 +25,10 @@ export async function toQualityGroupColumn(
     .where('r.uid', '=', group.id)
     .where('r.client', '=', caller.client)
     .executeTakeFirst()
-  const isUnchanged = groupRow !== undefined && groupRow.id === current?.quality_group_id
-  const mayRead = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
-  if (!groupRow || (!isUnchanged && !mayRead))
+  const isCurrentGroup = groupRow !== undefined && groupRow.id === current?.quality_group_id
+  const mayReadGroup = groupRow?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
+  const isAllowed = groupRow !== undefined && (isCurrentGroup || mayReadGroup)
+  if (!isAllowed)
     throw problems.refused(
       '/dataQualityCheckGroup/id',
       `No data quality check group that you may read has the id ${group.id}. Choose another group.`,

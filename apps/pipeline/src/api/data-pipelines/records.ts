@@ -167,11 +167,12 @@ const maxTables = 1_000
  */
 function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: tableName, name: title } = row
+  const additionalTablePrefix = `${tableName}__`
   // Older runs have no list of tables, only the totals of the one table that they loaded.
   const onlyTable = { schema, name: tableName, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }
   const loadedTables = (run.tables as unknown as PublishedTableSize[] | null) ?? [onlyTable]
   const isStillLoaded = ({ schema: tableSchema, name }: PublishedTableSize) =>
-    tableSchema === schema && (name === tableName || name.startsWith(`${tableName}__`))
+    tableSchema === schema && (name === tableName || name.startsWith(additionalTablePrefix))
   return loadedTables
     .filter(isStillLoaded)
     .slice(0, maxTables)
@@ -180,7 +181,7 @@ function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: stri
       id: `${schema}.${name}`,
       name,
       description: name === tableName ? (row.description ?? undefined) : undefined,
-      displayName: name === tableName ? title : `${title}: ${name.slice(tableName.length + 2)}`,
+      displayName: name === tableName ? title : `${title}: ${name.slice(additionalTablePrefix.length)}`,
       size,
       sizeMb: bytesToMegabytes(size),
       rowCount: rows,

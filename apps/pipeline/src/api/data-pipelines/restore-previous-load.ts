@@ -19,17 +19,12 @@ type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/rest
  * can be restored too, because users disable it first so that no scheduled load replaces the restored rows.
  */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
-  const { db, caller, params, request, queue, warehouses, write } = input
+  const { db, caller, params, request, queue, write } = input
   // Query the warehouse before the transaction, because a transaction must not wait for a warehouse. The run checks
   // this again.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
-  const { schema, provider } = await readTargetSchema(db, row)
-  assertUndoSupported(provider)
-  const warehouse = await warehouses.find(row.client)
-  // The table may be the remainder of a deleted pipeline that is still to be dropped. Its rows must not be restored.
-  const isDropPending = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
-  const previous = isDropPending ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
-  if (!previous)
+  const previousVersion = await findPreviousVersion(input, row)
+  if (!previousVersion)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
         'The warehouse has no previous version of the table. A full load keeps the version that it replaces, for a limited time and while there is space. Load the old data again instead.',
@@ -47,12 +42,25 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
     return started
   })
   if (existing) return createAlreadyRunningResult(run.uid)
-  const since = (await readPublicationTime(db, previous)).toISOString()
+  const publishedAt = (await readPublicationTime(db, previousVersion)).toISOString()
   return createAcceptedRunResult(
     'restore-queued',
-    `The restore of the rows that were published at ${since} is queued.`,
+    `The restore of the rows that were published at ${publishedAt} is queued.`,
     run.uid,
   )
+}
+
+/**
+ * Finds the version of the pipeline's table that the last full load replaced. Throws 422 if the warehouse keeps no such
+ * versions.
+ */
+async function findPreviousVersion({ db, warehouses }: RestoreRequest, row: DataPipelineRow) {
+  const { schema, provider } = await readTargetSchema(db, row)
+  assertUndoSupported(provider)
+  // The table may be the remainder of a deleted pipeline that is still to be dropped. Its rows must not be restored.
+  if (await isTableDropPending(db, { client: row.client, schema, table: row.table_name })) return undefined
+  const warehouse = await warehouses.find(row.client)
+  return warehouse?.loader.findPrevious(schema, row.table_name)
 }
 
 /** Returns the name of a pipeline's target schema, and the type of its warehouse. */

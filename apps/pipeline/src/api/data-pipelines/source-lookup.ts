@@ -61,19 +61,28 @@ export async function lookUpSaved(input: SavedLookupRequest): Promise<LookedUp[]
   assertLookup(definition, source, params.kind)
   const settings = definition.getSettings(source)
   const sentSecrets = definition.getSecrets?.(source) ?? {}
-  // If the body has any secret, its secrets replace all stored ones.
   const newSecrets = selectSentSecrets(sentSecrets)
-  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource } = body
-  const nestedSources = [jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource]
-  const hasNestedSource = nestedSources.some((nestedSource) => nestedSource)
-  // A body without a nested source has the address at its top level.
-  const pointer = hasNestedSource ? undefined : '/url'
-  const mergedSecrets =
-    Object.keys(newSecrets).length > 0
-      ? { secrets: newSecrets }
-      : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
-  return listChoices(input, params.kind, { type: row.type, settings, ...mergedSecrets, input: {} })
+  const hasNewSecret = Object.keys(newSecrets).length > 0
+  const pointer = hasNestedSource(body) ? undefined : topLevelAddressPointer
+  // If the body has any secret, its secrets replace all stored ones.
+  const usedSecrets = hasNewSecret
+    ? { secrets: newSecrets }
+    : mergeSourceSecrets(definition, row, settings, sentSecrets, keyRing, { pointer })
+  return listChoices(input, params.kind, { type: row.type, settings, ...usedSecrets, input: {} })
 }
+
+/** A body without a nested source has the address at its top level. */
+const topLevelAddressPointer = '/url'
+
+const nestedSourceFields = [
+  'jdbcSource',
+  'functionSource',
+  'spreadsheetSource',
+  'objectStoreSource',
+  'blobStoreSource',
+] as const
+
+const hasNestedSource = (body: SourceLookupBody): boolean => nestedSourceFields.some((field) => Boolean(body[field]))
 
 function assertLookup({ assertLookup, assertConnection }: AnyDefinition, source: SourceBody, kind: string): void {
   if (assertLookup) assertLookup(source as never, kind)
@@ -88,48 +97,59 @@ function mergeIntoStored({ type, settings }: DataPipelineRow, body: SourceLookup
   const { query: _query, within: _within, ...sentSource } = body
   if (Object.keys(sentSource).length === 0) return undefined
   const stored = settings as Partial<Record<MergedField, { url?: string }>> & { spreadsheetSource?: { url: string } }
-  const url = sentSource.url ?? (stored.apiSource ?? stored.spreadsheetSource)?.url
+  const storedUrl = (stored.apiSource ?? stored.spreadsheetSource)?.url
+  const url = sentSource.url ?? storedUrl
   const source = buildSourceBody(type, { ...sentSource, ...(url !== undefined && { url }) })
-  const merged = mergedFields
+  const sentSources = source as Partial<Record<MergedField, object>>
+  const mergedSources = mergedFields
     .filter((field) => field in source)
-    .map((field) => [field, { ...stored[field], ...(source as Partial<Record<MergedField, object>>)[field] }])
-  return { ...stored, ...source, ...Object.fromEntries(merged) } as SourceBody
+    .map((field) => [field, { ...stored[field], ...sentSources[field] }])
+  return { ...stored, ...source, ...Object.fromEntries(mergedSources) } as SourceBody
 }
 
-/** The connection objects in which an omitted field keeps its stored value. */
+/** The nested sources in which an omitted field keeps its stored value. */
 const mergedFields = ['apiSource', 'objectStoreSource', 'blobStoreSource'] as const
 type MergedField = (typeof mergedFields)[number]
 
 /** Returns a source body that has only the address and the credentials. Throws 422 if the body lacks the address. */
 function buildSourceBody(type: string, body: SourceLookupBody): SourceBody {
-  const { jdbcSource, functionSource, spreadsheetSource, objectStoreSource, blobStoreSource, restApi, ...rest } = body
-  const { query: _query, within: _within, ...topLevelFields } = rest
   if (type === connectorTypes.publicDataset) return { type } as SourceBody
   const fieldsOfType: readonly string[] = pipelineVariants.find((variant) => variant.type === type)?.ownFields ?? []
-  if (fieldsOfType.includes('jdbcSource')) {
-    if (!jdbcSource) throw problems.refused('/jdbcSource', 'Set the address of the database and the credentials.')
-    return { type, jdbcSource } as SourceBody
-  }
-  for (const [field, store] of Object.entries({ objectStoreSource, blobStoreSource })) {
-    if (!fieldsOfType.includes(field)) continue
-    if (!store) throw problems.refused(`/${field}`, 'Set the account, the bucket (or container) and the credentials.')
-    return { type, [field]: store } as SourceBody
-  }
-  // Lookups accept the nested fields of a pipeline body, and the same fields without nesting.
-  const sources = {
-    apiSource: topLevelFields,
-    functionSource: functionSource ?? topLevelFields,
-    spreadsheetSource: spreadsheetSource ?? topLevelFields,
-  }
-  const sourceField = (['apiSource', 'functionSource', 'spreadsheetSource'] as const).find((field) =>
-    fieldsOfType.includes(field),
-  )
+  const nestedField = Object.keys(adviceOfRequiredFields).find((field) => fieldsOfType.includes(field))
+  if (nestedField === undefined) return buildHttpSourceBody(type, fieldsOfType, body)
+  const { [nestedField as RequiredField]: nestedSource } = body
+  if (!nestedSource) throw problems.refused(`/${nestedField}`, adviceOfRequiredFields[nestedField as RequiredField])
+  return { type, [nestedField]: nestedSource } as SourceBody
+}
+
+const storeAdvice = 'Set the account, the bucket (or container) and the credentials.'
+
+/** The nested sources without which a body lacks the address, with the advice for such a body. */
+const adviceOfRequiredFields = {
+  jdbcSource: 'Set the address of the database and the credentials.',
+  objectStoreSource: storeAdvice,
+  blobStoreSource: storeAdvice,
+}
+type RequiredField = keyof typeof adviceOfRequiredFields
+
+const httpSourceFields = ['apiSource', 'functionSource', 'spreadsheetSource'] as const
+
+/**
+ * Returns the body of a source that is read over HTTP. Its fields may be nested, as in a pipeline body, or at the top
+ * level of the lookup's body.
+ */
+function buildHttpSourceBody(type: string, fieldsOfType: readonly string[], body: SourceLookupBody): SourceBody {
+  const sourceField = httpSourceFields.find((field) => fieldsOfType.includes(field))
   if (!sourceField) throw problems.notFound('look-up')
+  const { query: _query, within: _within, restApi, functionSource, spreadsheetSource, ...rest } = body
+  const { jdbcSource: _database, objectStoreSource: _bucket, blobStoreSource: _container, ...topLevelFields } = rest
+  const nestedSources = { apiSource: undefined, functionSource, spreadsheetSource }
+  const source = nestedSources[sourceField] ?? topLevelFields
   // A function source has no address that the body must contain: all AWS functions share one.
-  if (sources[sourceField].url === undefined && !functionSource)
+  if (source.url === undefined && !functionSource)
     throw problems.refused('/url', 'Set the address of the system and the credentials.')
   const isRestApi = restApi !== undefined && fieldsOfType.includes('restApi')
-  return { type, [sourceField]: sources[sourceField], ...(isRestApi && { restApi }) } as SourceBody
+  return { type, [sourceField]: source, ...(isRestApi && { restApi }) } as SourceBody
 }
 
 /** Lists the choices of a source for a setting (`kind`). Filters them by the search text in the body. */
@@ -142,15 +162,16 @@ async function listChoices(
   const onTimeout = () => {
     throw problems.refused('/', `The source did not answer within ${lookupTimeoutMs / 1000} seconds. Try again later.`)
   }
+  const queue = requestSlots.lookups.queueOf(caller.client)
+  const query = body.query?.trim()
   const options = await withVariables(input, reading, (filledReading) =>
-    runWhileConnected(
-      { request, queue: requestSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
-      (signal) =>
-        sources.listOptions(kind, { ...filledReading, query: body.query?.trim(), within: body.within }, signal),
+    runWhileConnected({ request, queue, timeoutMs: lookupTimeoutMs, onTimeout }, (signal) =>
+      sources.listOptions(kind, { ...filledReading, query, within: body.within }, signal),
     ),
   )
   if (!options) throw problems.notFound('look-up')
-  const searchText = body.query?.trim().toLowerCase() ?? ''
+  // Sources may ignore the search text.
+  const searchText = query?.toLowerCase() ?? ''
   return options
     .filter(({ id, code, name }) => [id, code, name].some((text) => text.toLowerCase().includes(searchText)))
     .slice(0, maxResults)

@@ -46,12 +46,14 @@ async function runTest(
     code: 'CONNECTION_TIMEOUT',
     message: `${system} did not respond completely within ${testTimeoutMs / 1000} seconds. Check the address and the network.`,
   })
-  const connectionProblem = await withVariables(input, reading, async (ready, hide) => {
+  const connectionProblem = await withVariables(input, reading, async (filledReading, redact) => {
     const problem = await runWhileConnected(
       { request, queue: requestSlots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
-      (signal) => sources.testConnection(ready, signal),
+      (signal) => sources.testConnection(filledReading, signal),
     )
-    return problem && { ...problem, message: hide(problem.message), cause: problem.cause && hide(problem.cause) }
+    if (!problem) return undefined
+    const { message, cause } = problem
+    return { ...problem, message: redact.sentence(message), cause: cause && redact.sentence(cause) }
   })
   if (!connectionProblem)
     return createResultEnvelope({ area: 'source', message: `${system} answered and accepted these credentials.` })

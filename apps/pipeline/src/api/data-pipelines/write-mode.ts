@@ -82,26 +82,40 @@ export function describeKeyProblems(
   const missing = findMissingKey(columns, mergeKey)
   if (missing !== undefined) return [`A run would fail: ${describeMissingKey(columns, missing)}`]
   if (isTransformed) return []
-  const indexes = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
-  const keys = rows.map((row) => indexes.map((column) => row[column] ?? null))
-  const noun = lines ? 'line' : 'row'
-  const positionOf = (row: number) => lines?.[row] ?? row + 1
-  const sentences: string[] = []
-  const incompleteRow = keys.findIndex((key) => key.includes(null))
-  if (incompleteRow >= 0) {
-    const emptyColumn = mergeKey[keys[incompleteRow]!.indexOf(null)]
-    sentences.push(
-      `A run would fail: ${noun} ${positionOf(incompleteRow)} has no value in "${emptyColumn}", which is in mergeKey.`,
-    )
+  const keyColumns = mergeKey.map((key) => columns.findIndex(({ name }) => name === findColumn(columns, key)))
+  const keys = rows.map((row) => keyColumns.map((column) => row[column] ?? null))
+  const keysOfRows: KeysOfRows = {
+    mergeKey,
+    keys,
+    noun: lines ? 'line' : 'row',
+    positionOf: (row) => lines?.[row] ?? row + 1,
   }
+  return [describeIncompleteKey(keysOfRows), describeRepeatedKey(keysOfRows)].filter((text) => text !== undefined)
+}
+
+interface KeysOfRows {
+  mergeKey: readonly string[]
+  /** The key of each row: its values of the columns in `mergeKey`, null for a missing value. */
+  keys: readonly (readonly unknown[])[]
+  noun: 'line' | 'row'
+  /** Returns the number of a row in the source, from 1. */
+  positionOf(row: number): number
+}
+
+/** Describes the first row with a missing value in its key; undefined if all keys are complete. */
+function describeIncompleteKey({ mergeKey, keys, noun, positionOf }: KeysOfRows): string | undefined {
+  const row = keys.findIndex((key) => key.includes(null))
+  if (row === -1) return undefined
+  const emptyColumn = mergeKey[keys[row]!.indexOf(null)]
+  return `A run would fail: ${noun} ${positionOf(row)} has no value in "${emptyColumn}", which is in mergeKey.`
+}
+
+/** Describes the first two rows with the same key; undefined if all keys differ. */
+function describeRepeatedKey({ mergeKey, keys, noun, positionOf }: KeysOfRows): string | undefined {
   const repeatedKey = findRepeatedKey(keys)
-  if (repeatedKey) {
-    const { firstRow, row } = repeatedKey
-    sentences.push(
-      `A run would fail: ${noun}s ${positionOf(firstRow)} and ${positionOf(row)} have the same key (${describeKey(mergeKey, keys[row]!)}). Correct the source, or choose another mergeKey.`,
-    )
-  }
-  return sentences
+  if (!repeatedKey) return undefined
+  const { firstRow, row } = repeatedKey
+  return `A run would fail: ${noun}s ${positionOf(firstRow)} and ${positionOf(row)} have the same key (${describeKey(mergeKey, keys[row]!)}). Correct the source, or choose another mergeKey.`
 }
 
 /** Returns the indexes of the first two rows with the same complete key. */

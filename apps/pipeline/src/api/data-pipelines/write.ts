@@ -11,7 +11,7 @@ import { assertSourceVariablePlaces } from '../../variables/resolve-source-varia
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertDeletable } from '../assert-not-in-use.ts'
+import { prepareDeletion } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
 import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
@@ -62,7 +62,7 @@ export const dataPipelineWriting: RecordWriter<
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
     const relation = { schema: schema.schema_name, name: row.table_name }
-    await assertDeletable(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation })
+    await prepareDeletion(trx, caller, { kind: 'DATA_PIPELINE', id: row.id, client: row.client, relation })
     await recordDrop(trx, { client: row.client, schema: relation.schema, table: relation.name })
     return { files: await listFilesOfPipeline(trx, row.id) }
   },
@@ -164,37 +164,47 @@ async function toTargetColumns(
   lookups: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
-  const table = tableName ?? current?.table_name ?? toUniqueIdentifiers([body.name])[0]!
+  const nameFromTitle = () => toUniqueIdentifiers([body.name])[0]!
+  const table = tableName ?? current?.table_name ?? nameFromTitle()
   const nameProblem = identifierProblem(table)
   if (nameProblem) throw problems.refused('/dataWarehouseTarget/tableName', nameProblem)
-
-  const currentSchema = current && (await lookups.schema(current.schema_id))
-  // The caller must be allowed to write to a new schema, but may always keep the current one.
-  const targetSchema =
-    currentSchema?.uid === schema.id.toLowerCase() ? currentSchema : await lookups.lockWritableSchema(schema.id)
-  if (!targetSchema)
-    throw problems.refused(
-      '/dataWarehouseTarget/schema/id',
-      `No schema that you may write to has the id ${schema.id}. Choose another schema.`,
-    )
-  if (targetSchema.provider_schema === 'NA') {
-    throw problems.refused(
-      '/dataWarehouseTarget/schema/id',
-      `The schema "${targetSchema.name}" has no warehouse: its providerSchema is NA. Choose another schema.`,
-    )
-  }
-
-  const isMoved = current && (current.schema_id !== targetSchema.id || current.table_name !== table)
-  if (isMoved && (await mayHaveTable(trx, current.id))) {
+  const schemaId = await findTargetSchemaId(schema.id, current, lookups)
+  const isTargetChanged = current && (current.schema_id !== schemaId || current.table_name !== table)
+  if (isTargetChanged && (await mayHaveTable(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
       `The target cannot be changed, because the pipeline has already loaded ${current.table_name}. Create another pipeline for another table.`,
     )
   }
   // A table and a view in the same schema cannot have the same name.
-  if (await lookups.hasView(targetSchema.id, table))
+  if (await lookups.hasView(schemaId, table))
     throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
-  return { schema_id: targetSchema.id, table_name: table }
+  return { schema_id: schemaId, table_name: table }
+}
+
+/**
+ * Returns the primary key of the schema with this uid. The caller must be allowed to write to a new schema, but may
+ * always keep the current one. Throws 422 otherwise, and for a schema without a warehouse.
+ */
+async function findTargetSchemaId(
+  uid: string,
+  current: DataPipelineRow | undefined,
+  lookups: PipelineLookups,
+): Promise<number> {
+  const currentSchema = current && (await lookups.schema(current.schema_id))
+  const isCurrentSchema = currentSchema?.uid === uid.toLowerCase()
+  const schema = isCurrentSchema ? currentSchema : await lookups.lockWritableSchema(uid)
+  if (!schema)
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `No schema that you may write to has the id ${uid}. Choose another schema.`,
+    )
+  if (schema.provider_schema === 'NA')
+    throw problems.refused(
+      '/dataWarehouseTarget/schema/id',
+      `The schema "${schema.name}" has no warehouse: its providerSchema is NA. Choose another schema.`,
+    )
+  return schema.id
 }
 
 /** Returns whether the table may exist: a run has loaded it, is loading it, or is queued to load it. */

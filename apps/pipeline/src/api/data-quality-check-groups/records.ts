@@ -45,32 +45,44 @@ async function readChecksOfGroups(
   groups: readonly { id: number }[],
   context: RequestContext,
 ): Promise<Map<number, ReferencedCheck[]>> {
-  const { db, caller } = context
-  const members = await db
+  const members = await context.db
     .selectFrom('data_quality_group_checks')
     .select(['group_id', 'check_id'])
-    // No group or check has the key 0. It is there because SQL does not allow an empty list.
+    // No group has the key 0. It is there because SQL does not allow an empty list.
     .where('group_id', 'in', [0, ...groups.map(({ id }) => id)])
     .orderBy('group_id')
     .orderBy('position')
     .execute()
+  const checks = await readReferencedChecks([...new Set(members.map(({ check_id }) => check_id))], context)
+  const membersByGroup = Map.groupBy(members, ({ group_id }) => group_id)
+  return new Map(
+    Array.from(membersByGroup, ([groupId, membersOfGroup]) => [
+      groupId,
+      membersOfGroup.flatMap(({ check_id }) => checks.get(check_id) ?? []),
+    ]),
+  )
+}
+
+/** Returns checks by primary key. For checks that the caller may not read, only the ids and names. */
+async function readReferencedChecks(
+  checkIds: readonly number[],
+  context: RequestContext,
+): Promise<Map<number, ReferencedCheck>> {
+  const { db, caller } = context
   const checkRows = await db
     .selectFrom('data_quality_checks as r')
     .selectAll()
     .select(visibleTo(caller, 'READ').as('isReadable'))
-    .where('id', 'in', [0, ...new Set(members.map((member) => member.check_id))])
+    // No check has the key 0. It is there because SQL does not allow an empty list.
+    .where('id', 'in', [0, ...checkIds])
     .$castTo<CheckRow & { isReadable: boolean }>()
     .execute()
-  const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
-  const presented = await dataQualityChecks.present(checkRows, context)
-  const checks = new Map(
-    checkRows.map(({ id, isReadable }, index): [number, ReferencedCheck] => {
-      const check = presented[index]!
-      return [id, maySee && isReadable ? check : { id: check.id, name: check.name }]
-    }),
-  )
-  const membersByGroup = Map.groupBy(members, (member) => member.group_id)
+  const maySeeChecks = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
+  const presentedChecks = await dataQualityChecks.present(checkRows, context)
   return new Map(
-    Array.from(membersByGroup, ([group, list]) => [group, list.flatMap((member) => checks.get(member.check_id) ?? [])]),
+    checkRows.map(({ id, isReadable }, index) => {
+      const check = presentedChecks[index]!
+      return [id, maySeeChecks && isReadable ? check : { id: check.id, name: check.name }]
+    }),
   )
 }

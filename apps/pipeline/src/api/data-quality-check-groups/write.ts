@@ -4,7 +4,7 @@ import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { toSharedColumns } from '../data-quality/shared-fields.ts'
-import { assertDeletable } from '../assert-not-in-use.ts'
+import { prepareDeletion } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups } from './records.ts'
@@ -37,7 +37,7 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   },
 
   async beforeDelete(trx: Transaction<DB>, { id, client }, { caller }) {
-    await assertDeletable(trx, caller, { kind: 'DATA_QUALITY_CHECK_GROUP', id, client })
+    await prepareDeletion(trx, caller, { kind: 'DATA_QUALITY_CHECK_GROUP', id, client })
   },
 
   async afterDelete() {},

@@ -1,6 +1,6 @@
 import type { CheckLabel } from '@sluice/contracts'
 import { presentAccess, translateRowProperty, type SharedColumns } from '@sluice/records'
-import { presentRecordFields } from '../record-fields.ts'
+import { presentUntaggedFields } from '../record-fields.ts'
 
 /** The columns of shared objects, and the labels of checks and groups. */
 export type LabelledColumns = SharedColumns & { labels: CheckLabel[] }
@@ -17,12 +17,10 @@ interface LabelledRow extends LabelledColumns {
 
 /** Returns the response fields that checks and check groups share. */
 export function presentSharedFields(row: LabelledRow, locales: readonly string[]) {
-  // Checks and groups have labels instead of tags, so omit the tags.
-  const { tags: _tags, tagString: _tagString, ...recorded } = presentRecordFields({ ...row, tags: [] }, locales)
   // Older translations use the column name `short_name` as the property.
   const shortNameInOlderForm = translateRowProperty(row, 'short_name', row.short_name, locales)
   return {
-    ...recorded,
+    ...presentUntaggedFields(row, locales),
     shortName: row.short_name,
     displayShortName: translateRowProperty(row, 'shortName', shortNameInOlderForm, locales),
     labels: row.labels,

@@ -18,7 +18,7 @@ import {
 } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, presentRecordFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, presentUntaggedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
 import { type ImportOptions, type TargetSettings, unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { type SecretTimes, presentSecretStatus } from '../../secrets/secret-status.ts'
@@ -43,26 +43,19 @@ async function presentDestinations(
     readClientTimeZone(context),
   ])
 
-  return rows.map((row) => {
-    const {
-      tags: _tags,
-      tagString: _tagString,
-      ...recorded
-    } = presentRecordFields({ ...row, tags: [] }, request.locales)
-    return {
-      ...recorded,
-      ...findAuthors(row),
-      ...presentScheduleFields(row),
-      triggerExpression: formatTrigger(row, zone),
-      scheduleable: true,
-      type: row.type as Destination['type'],
-      viewSource: views.get(row.view_id)!,
-      importOptions: row.import_options,
-      ...presentTargetFields(row, keyRing),
-      status: findStatus(row.id).status,
-      access: presentAccess(row),
-    }
-  })
+  return rows.map((row) => ({
+    ...presentUntaggedFields(row, request.locales),
+    ...findAuthors(row),
+    ...presentScheduleFields(row),
+    triggerExpression: formatTrigger(row, zone),
+    scheduleable: true,
+    type: row.type as Destination['type'],
+    viewSource: views.get(row.view_id)!,
+    importOptions: row.import_options,
+    ...presentTargetFields(row, keyRing),
+    status: findStatus(row.id).status,
+    access: presentAccess(row),
+  }))
 }
 
 /** Returns the target system of a destination, with the status of its secret. */

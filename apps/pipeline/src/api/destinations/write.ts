@@ -5,7 +5,7 @@ import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { assertDeletable } from '../assert-not-in-use.ts'
+import { prepareDeletion } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
@@ -50,7 +50,7 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
   },
 
   async beforeDelete(trx, { id, client }, { caller }) {
-    await assertDeletable(trx, caller, { kind: 'DESTINATION', id, client })
+    await prepareDeletion(trx, caller, { kind: 'DESTINATION', id, client })
   },
 
   async afterDelete() {},

@@ -33,21 +33,21 @@ export const maxReaders = 1_000
  * name of the table. Both lists are sorted by kind and name.
  */
 export async function findReaders(db: Kysely<DB>, caller: Caller, object: ReadObject): Promise<ObjectReader[]> {
-  const queries = listReferenceConditions(object).map(
+  const referenceQueries = listReferenceConditions(object).map(
     ({ kind, condition }) => sql`
       select ${kind}::text as kind, r.uid as id, r.name, ${isShown(caller, kind)} as "isShown"
       from ${sql.table(objectKinds[kind].table)} as r where r.client = ${object.client} and ${condition}`,
   )
   const readersBySql = object.relation ? await findReadersBySql(db, caller, object) : []
-  if (queries.length === 0) return readersBySql
-  const { rows } = await sql<ObjectReader>`
-    ${sql.join(queries, sql` union all `)} order by kind, name, id limit ${maxReaders}`.execute(db)
-  return [...rows, ...readersBySql]
+  if (referenceQueries.length === 0) return readersBySql
+  const { rows: readersByReference } = await sql<ObjectReader>`
+    ${sql.join(referenceQueries, sql` union all `)} order by kind, name, id limit ${maxReaders}`.execute(db)
+  return [...readersByReference, ...readersBySql]
 }
 
 /**
  * Returns SQL conditions that find the objects with a stored reference to this object, each with the kind of objects
- * that it finds.
+ * that it finds. In a condition, `r` is the row of such an object.
  */
 function listReferenceConditions({
   kind,
@@ -57,12 +57,12 @@ function listReferenceConditions({
   const viewsOfRelation = relation && {
     kind: 'VIEW' as const,
     condition: sql`r.id in (
-      select s.view_id from view_sources s
-      where s.schema_name = ${relation.schema} and ${isTableOf(sql`s.relation_name`, relation.name, kind)})`,
+      select view_id from view_sources
+      where schema_name = ${relation.schema} and ${isTableOf(sql`relation_name`, relation.name, kind)})`,
   }
   const workflows = {
     kind: 'WORKFLOW' as const,
-    condition: sql`r.id in (select j.workflow_id from workflow_jobs j where j.runnable_id = ${id})`,
+    condition: sql`r.id in (select workflow_id from workflow_jobs where runnable_id = ${id})`,
   }
   switch (kind) {
     case 'DATA_PIPELINE':
@@ -75,7 +75,7 @@ function listReferenceConditions({
       return [
         {
           kind: 'DATA_QUALITY_CHECK_GROUP',
-          condition: sql`r.id in (select c.group_id from data_quality_group_checks c where c.check_id = ${id})`,
+          condition: sql`r.id in (select group_id from data_quality_group_checks where check_id = ${id})`,
         },
       ]
     case 'DATA_QUALITY_CHECK_GROUP':
@@ -110,12 +110,16 @@ export async function findReadersBySql(
   { client, kind, id, relation }: ReadObject,
 ): Promise<ObjectReader[]> {
   if (!relation) return []
-  const statements = sql`(select string_agg(s ->> 'statement', ';') from jsonb_array_elements(r.transformation -> 'sqlStatements') s)`
+  const statements = sql`(
+    select string_agg(element ->> 'statement', ';')
+    from jsonb_array_elements(r.transformation -> 'sqlStatements') element)`
+  const isOtherObject = kind === 'DATA_PIPELINE' ? sql`r.id <> ${id!}` : sql`true`
+  // Selects the SQL texts that contain the name anywhere. The filter below keeps those that use it as a table name.
   const { rows } = await sql<ObjectReader & { text: string }>`
     select 'DATA_PIPELINE' as kind, r.uid as id, r.name, ${isShown(caller, 'DATA_PIPELINE')} as "isShown", ${statements} as text
     from data_pipelines r
     where r.client = ${client} and strpos(lower(r.transformation::text), lower(${relation.name})) > 0
-      and r.id <> ${kind === 'DATA_PIPELINE' ? id! : 0}
+      and ${isOtherObject}
     union all
     select 'DATA_QUALITY_CHECK', r.uid, r.name, ${isShown(caller, 'DATA_QUALITY_CHECK')}, r.query
     from data_quality_checks r
@@ -124,13 +128,11 @@ export async function findReadersBySql(
   // The name of an additional table of a pipeline starts with that of its main table and `__`.
   const isTableOfObject = (name: string) =>
     name === relation.name || (kind === 'DATA_PIPELINE' && name.startsWith(`${relation.name}__`))
-  return rows
-    .filter(({ text }) =>
-      relationsInSql(text).some(
-        ({ schema, name }) => isTableOfObject(name) && (schema === undefined || schema === relation.schema),
-      ),
-    )
-    .map(({ text: _text, ...reader }) => reader)
+  const isMatchingSchema = (schema: string | undefined) => schema === undefined || schema === relation.schema
+  const readers = rows.filter(({ text }) =>
+    relationsInSql(text).some(({ schema, name }) => isTableOfObject(name) && isMatchingSchema(schema)),
+  )
+  return readers.map(({ text: _text, ...reader }) => reader)
 }
 
 /** The maximum number of objects of one kind that a message names. */

@@ -67,18 +67,20 @@ const kindsInSchemas: readonly RunnableKind[] = ['DATA_PIPELINE', 'VIEW']
  */
 export function selectVisibleRunnables(
   caller: Caller,
-  { kind = runnableKinds, schema }: RunnableFilter,
+  { kind: requestedKinds = runnableKinds, schema }: RunnableFilter,
 ): RawBuilder<unknown> {
-  const inSchema =
+  const isInSchema =
     schema === undefined
-      ? sql``
-      : sql` and r.schema_id = (select n.id from schemas n where n.uid = ${schema} and n.client = ${caller.client})`
-  const queries = runnableKinds
-    .filter((runnableKind) => kind.includes(runnableKind) && hasRole(caller.roles, objectKinds[runnableKind].see))
-    .filter((runnableKind) => schema === undefined || kindsInSchemas.includes(runnableKind))
-    .map((runnableKind) => {
-      const { table } = objectKinds[runnableKind]
-      return sql`select r.id from ${sql.table(table)} as r where ${visibleTo(caller, 'READ')}${inSchema}`
+      ? sql`true`
+      : sql`r.schema_id = (select id from schemas where uid = ${schema} and client = ${caller.client})`
+  const possibleKinds = schema === undefined ? runnableKinds : kindsInSchemas
+  const queries = possibleKinds
+    .filter((kind) => requestedKinds.includes(kind) && hasRole(caller.roles, objectKinds[kind].see))
+    .map((kind) => {
+      const { table } = objectKinds[kind]
+      return sql`select r.id from ${sql.table(table)} as r where ${visibleTo(caller, 'READ')} and ${isInSchema}`
     })
-  return queries.length > 0 ? sql.join(queries, sql` union all `) : sql`select null::bigint as id where false`
+  return queries.length > 0 ? sql.join(queries, sql` union all `) : selectNone
 }
+
+const selectNone = sql`select null::bigint as id where false`

@@ -64,14 +64,16 @@ export async function readLineage(
 
 /** Returns the table or view that a pipeline or view creates in the warehouse; undefined for other objects. */
 async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
-  const tables: Partial<Record<ReadObject['kind'], RawBuilder<unknown>>> = {
-    DATA_PIPELINE: sql`select n.schema_name as schema, o.table_name as name from data_pipelines o`,
-    VIEW: sql`select n.schema_name as schema, o.view_name as name from views o`,
+  const selectByKind: Partial<Record<ReadObject['kind'], RawBuilder<TablePlace>>> = {
+    DATA_PIPELINE: sql`
+      select schemas.schema_name as schema, table_name as name from data_pipelines
+      join schemas on schemas.id = schema_id where data_pipelines.id = ${id}`,
+    VIEW: sql`
+      select schemas.schema_name as schema, view_name as name from views
+      join schemas on schemas.id = schema_id where views.id = ${id}`,
   }
-  const query = tables[kind]
-  if (!query) return undefined
-  const { rows } = await sql<TablePlace>`${query} join schemas n on n.id = o.schema_id where o.id = ${id}`.execute(db)
-  return rows[0]
+  const result = await selectByKind[kind]?.execute(db)
+  return result?.rows[0]
 }
 
 /**
@@ -158,19 +160,22 @@ export async function findOwners(
   relations: readonly NamedRelation[],
 ): Promise<LineageObject[]> {
   if (relations.length === 0) return []
-  const names = [...new Set(relations.flatMap(({ name }) => listPossibleTables(name)))]
-  const { rows } = await sql<RelationOwner>`
-    select 'DATA_PIPELINE' as kind, o.uid as id, o.name, n.schema_name as schema, o.table_name as "table"
-    from schemas n join data_pipelines o on o.schema_id = n.id
-    where n.client = ${client} and o.table_name = any(${names}::text[])
+  const possibleNames = [...new Set(relations.flatMap(({ name }) => listPossibleTables(name)))]
+  const { rows: possibleOwners } = await sql<RelationOwner>`
+    select 'DATA_PIPELINE' as kind, pipeline.uid as id, pipeline.name, schemas.schema_name as schema,
+      pipeline.table_name as "table"
+    from schemas join data_pipelines pipeline on pipeline.schema_id = schemas.id
+    where schemas.client = ${client} and pipeline.table_name = any(${possibleNames}::text[])
     union all
-    select 'VIEW', o.uid, o.name, n.schema_name, o.view_name
-    from schemas n join views o on o.schema_id = n.id
-    where n.client = ${client} and o.view_name = any(${names}::text[])
+    select 'VIEW', view.uid, view.name, schemas.schema_name, view.view_name
+    from schemas join views view on view.schema_id = schemas.id
+    where schemas.client = ${client} and view.view_name = any(${possibleNames}::text[])
     order by schema, "table"`.execute(db)
-  const owners = relations.flatMap((relation) => selectOwners(relation, rows))
-  const ownersByKey = new Map(owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner]))
-  return [...ownersByKey.values()]
+  const owners = relations.flatMap((relation) => selectOwners(relation, possibleOwners))
+  const ownersWithoutDuplicates = new Map(
+    owners.map((owner) => [JSON.stringify([owner.id, owner.schema, owner.table]), owner]),
+  )
+  return [...ownersWithoutDuplicates.values()]
 }
 
 /**
@@ -179,10 +184,12 @@ export async function findOwners(
  * table itself with the kind TABLE.
  */
 function selectOwners({ schema, name }: NamedRelation, owners: readonly RelationOwner[]): LineageObject[] {
-  const inSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
+  const ownersInSchema = owners.filter((owner) => schema === undefined || owner.schema === schema)
+  // The first possible table is the table itself, the others are possible main tables, longest name first.
   for (const table of listPossibleTables(name)) {
-    const tableOwners = inSchema.filter(
-      (owner) => owner.table === table && (table === name || owner.kind === 'DATA_PIPELINE'),
+    const isMainTable = table !== name
+    const tableOwners = ownersInSchema.filter(
+      (owner) => owner.table === table && (!isMainTable || owner.kind === 'DATA_PIPELINE'),
     )
     if (tableOwners.length > 0) return tableOwners.map((owner) => ({ ...owner, table: name }))
   }

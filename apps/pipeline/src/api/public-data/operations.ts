@@ -7,7 +7,7 @@ import type { DB } from '../../database.ts'
 import { findLastRuns } from '../../runs/read-runs.ts'
 import type { TablePlace, Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { type ExportableRows, type ExportChoice, exportFile } from '../../exports/export-file.ts'
-import { chooseExport, pageTooLargeProblem, startWithin } from '../read-table-page.ts'
+import { chooseExport, pageTooLargeProblem, startWithTimeout } from '../read-table-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
@@ -37,20 +37,26 @@ export function createNetworkRateLimit(now: () => number = Date.now) {
   /** Counts a request. Throws 429 with the seconds to wait if the bucket is empty. */
   return (address: string): void => {
     const key = parseNetwork(address)
-    const bucket = buckets.get(key) ?? { tokens: burstSize, updatedAt: now() }
-    const refill = ((now() - bucket.updatedAt) / 60_000) * perMinute
-    const tokens = Math.min(burstSize, bucket.tokens + refill)
+    const tokens = refillTokens(buckets.get(key), now())
     // Deleting and adding the key moves it to the end of the map. The first key is thus the one seen longest ago.
     buckets.delete(key)
     buckets.set(key, { tokens: Math.max(0, tokens - 1), updatedAt: now() })
     if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
     if (tokens >= 1) return
-    const seconds = Math.ceil(((1 - tokens) / perMinute) * 60)
+    const missingTokens = 1 - tokens
+    const seconds = Math.ceil((missingTokens / perMinute) * 60)
     throw problems.tooManyRequests(
       seconds,
       `Your network has sent too many requests. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
     )
   }
+}
+
+/** Returns the tokens of a bucket at the time `now`, possibly a fraction. A new network has a full bucket. */
+function refillTokens(bucket: TokenBucket | undefined, now: number): number {
+  if (!bucket) return burstSize
+  const minutes = (now - bucket.updatedAt) / 60_000
+  return Math.min(burstSize, bucket.tokens + minutes * perMinute)
 }
 
 /**
@@ -68,6 +74,7 @@ const { public: signatures } = pipelineOperations
 type PublicTable = 'data_pipelines' | 'views'
 type PublicRow = DataPipelineRow | ViewRow
 type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public/views/:uid', Query, undefined>
+const isViewRow = (row: PublicRow): row is ViewRow => 'query' in row
 type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = createNetworkRateLimit()
@@ -94,7 +101,8 @@ async function readPublicRow(
   assertWithinRate(request.address)
   const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, visibility) : undefined
   const client = row && (await identity.client(row.client))
-  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
+  const isClientActive = client && !client.disabled && client.pipelinesEnabled
+  if (!row || !isClientActive) throw notPublic()
   return row
 }
 
@@ -119,8 +127,7 @@ async function findPublicRow(
  * filled.
  */
 async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
-  const isView = 'query' in row
-  if (isView) {
+  if (isViewRow(row)) {
     const builtView = await findBuiltView(context, row)
     if (!builtView?.view.populated) throw notPublic()
     return { warehouse: builtView.warehouse, table: builtView.view }
@@ -140,6 +147,7 @@ const createMetadataHandler = (table: PublicTable) => async (input: PublicReques
     const { table: currentTable } = await readRelation(input, row)
     const runs = await findLastRuns(input.db, [row.id])
     const lastLoadedAt = runs.get(row.id)?.lastSuccess?.finished_at
+    const viewFilledAt = isViewRow(row) ? row.filled_at : null
     return {
       id: row.uid,
       name: row.name,
@@ -147,8 +155,8 @@ const createMetadataHandler = (table: PublicTable) => async (input: PublicReques
       description: row.description ?? undefined,
       displayDescription: translateRowProperty(row, 'description', row.description, locales),
       tags: row.tags,
-      ...('query' in row ? {} : presentOrigin(row)),
-      lastUpdated: (lastLoadedAt ?? ('query' in row ? row.filled_at : null))?.toISOString(),
+      ...(!isViewRow(row) && presentOrigin(row)),
+      lastUpdated: (lastLoadedAt ?? viewFilledAt)?.toISOString(),
       rowCount: currentTable.rowCount,
       columns: currentTable.columns.map(presentColumn),
     }
@@ -194,14 +202,15 @@ function exportAnonymously(
   choice: ExportChoice,
 ): Promise<FileDownload> {
   const caller = { client: row.client, uid: '', username: '' }
-  // The names are filled in when the export has its slot and finds the table. The audit row is written later.
+  // `open` fills in the schema and the name of the table. The audit row is written after the export.
   const auditDetails: Partial<TablePlace> = {}
   const open: ExportableRows['open'] = (format, signal) =>
-    startWithin(anonymousSeconds, signal, async (signalWithTimeout) => {
+    startWithTimeout(anonymousSeconds, signal, async (signalWithTimeout) => {
       const { warehouse, table } = await readRelation(input, row)
-      const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
-      Object.assign(auditDetails, source.table)
+      auditDetails.schema = table.schema
+      auditDetails.name = table.name
       signalWithTimeout.throwIfAborted()
+      const source = { table: { schema: table.schema, name: table.name }, seconds: anonymousExportSeconds }
       return warehouse.queries.exportRows(source, format, signalWithTimeout)
     })
   return exportFile({ ...input, caller, operation, share: anonymousShare }, choice, async () => ({
@@ -218,25 +227,29 @@ const createRowsHandler = (operation: string, table: PublicTable) => async (inpu
   const row = await readPublicRow(input, table, 'data')
   if (choice) return exportAnonymously(input, operation, row, choice)
   const { page = 1, pageSize = 100 } = input.query
-  const { socket } = input.request.stream
   const response = await cachedData(
     JSON.stringify([row.uid, row.version, page, pageSize]),
-    async (signal) => {
-      const range = { limit: pageSize, offset: (page - 1) * pageSize }
-      const read = async () => {
-        const { warehouse, table: currentTable } = await readRelation(input, row)
-        return warehouse.queries.readTable(currentTable.schema, currentTable.name, range, {
-          signal,
-          seconds: anonymousSeconds,
-        })
-      }
-      const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
-      if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
-      return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
-    },
-    socket,
+    (signal) => readPage(input, row, { page, pageSize }, signal),
+    input.request.stream.socket,
   )
   return new JsonResponse(response, publicCacheHeaders)
+}
+
+/** Reads a page of rows for an anonymous caller. Throws a problem if the page is too large for a response. */
+async function readPage(
+  input: PublicRequest<unknown>,
+  row: PublicRow,
+  { page, pageSize }: { page: number; pageSize: number },
+  signal: AbortSignal,
+): Promise<PublicData> {
+  const range = { limit: pageSize, offset: (page - 1) * pageSize }
+  const read = async () => {
+    const { warehouse, table } = await readRelation(input, row)
+    return warehouse.queries.readTable(table.schema, table.name, range, { signal, seconds: anonymousSeconds })
+  }
+  const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
+  if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
+  return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
 }
 
 export const publicOperations = {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { problems } from '@sluice/http-server'
+import { connectionClosedProblem } from '../abort-on-disconnect.ts'
 
 interface CachedResponse<T> {
   response: Promise<T>
@@ -32,34 +32,36 @@ const minSharedMs = 30_000
 export function createResponseCache<T>({ lifetimeMs, maxEntries }: CacheLimits, now: () => number = Date.now) {
   const cache = new Map<string, CachedResponse<T>>()
 
-  return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
+  const deleteExpired = () => {
     // All entries have the same lifetime, so the map is in the order of expiry.
-    for (const [cachedKey, { expiresAt }] of cache) {
+    for (const [key, { expiresAt }] of cache) {
       if (expiresAt > now()) break
-      cache.delete(cachedKey)
+      cache.delete(key)
     }
-    const cached = cache.get(key)
-    if (cached && !cached.fetchAbort.signal.aborted) {
-      if (caller) watchCaller(cached, caller)
-      return cached.response
-    }
+  }
+
+  const startFetch = (key: string, fetch: (signal: AbortSignal) => Promise<T>): CachedResponse<T> => {
     const fetchAbort = new AbortController()
     const response = fetch(fetchAbort.signal)
-    const entry: CachedResponse<T> = {
-      response,
-      expiresAt: now() + Math.max(lifetimeMs, minSharedMs),
-      callers: new Set(),
-      fetchAbort,
-    }
-    if (caller) watchCaller(entry, caller)
+    const expiresAt = now() + Math.max(lifetimeMs, minSharedMs)
+    const entry: CachedResponse<T> = { response, expiresAt, callers: new Set(), fetchAbort }
     cache.set(key, entry)
     const removeEntry = () => {
       if (cache.get(key) === entry) cache.delete(key)
     }
-    // Failures are never cached. With a lifetime of 0, responses are not cached either.
-    response.then(lifetimeMs > 0 ? undefined : removeEntry, removeEntry)
+    const keepEntry = () => {}
+    response.then(lifetimeMs > 0 ? keepEntry : removeEntry, removeEntry)
     if (cache.size > maxEntries) cache.delete(cache.keys().next().value!)
-    return response
+    return entry
+  }
+
+  return (key: string, fetch: (signal: AbortSignal) => Promise<T>, caller?: Socket): Promise<T> => {
+    deleteExpired()
+    const cached = cache.get(key)
+    const isUsable = cached && !cached.fetchAbort.signal.aborted
+    const entry = isUsable ? cached : startFetch(key, fetch)
+    if (caller) watchCaller(entry, caller)
+    return entry.response
   }
 }
 
@@ -69,7 +71,7 @@ function watchCaller<T>({ response, callers, fetchAbort }: CachedResponse<T>, ca
   callers.add(caller)
   const onClose = () => {
     callers.delete(caller)
-    if (callers.size === 0) fetchAbort.abort(problems.unreadableBody('The client closed the connection.'))
+    if (callers.size === 0) fetchAbort.abort(connectionClosedProblem())
   }
   caller.once('close', onClose)
   if (caller.destroyed) onClose()

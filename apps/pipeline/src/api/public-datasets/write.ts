@@ -10,7 +10,7 @@ import {
 } from '@sluice/contracts'
 import { JsonResponse, type Caller, type OperationInput, Problem, problems, readForm } from '@sluice/http-server'
 import { visibleTo, redactSecrets } from '@sluice/records'
-import { type Transaction, sql } from 'kysely'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type StoredUpload, assertFileHeaders, assertPlainEncoding, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
@@ -24,51 +24,68 @@ import { readUploadRows } from '../data-pipelines/check-upload.ts'
 
 type CreateRequest = OperationInput<PipelineContext, '/public-datasets', PublicDatasetUploadQuery, undefined>
 
-const { form } = pipelineOperations.publicDatasets.create
+const { form: formContract } = pipelineOperations.publicDatasets.create
 
 /**
  * Creates a dataset from a form: reads the fields, writes the file to disk while it arrives, and queues a load. If the
  * load fails, deletes the dataset.
  */
 export async function createDataset(input: CreateRequest): Promise<JsonResponse<PublicDataset>> {
-  const { db, caller, write, request, query } = input
+  const { request, query } = input
   assertPlainEncoding(request.stream.headers)
-  const {
-    fields,
-    file,
-    waitForEnd: waitForFormEnd,
-    abandon: abandonForm,
-  } = await readForm<PublicDatasetForm>(request.stream, form!)
-  const uid = randomUUID()
-  let received: StoredUpload | undefined
-  let created: { row: PublicDatasetRow; run: string }
-  try {
-    // Check the key before the file arrives, because the file may be gigabytes.
-    const existing = await db
-      .selectFrom('public_datasets')
-      .select('id')
-      .where('key', '=', fields.key)
-      .executeTakeFirst()
-    if (existing) throw keyTakenProblem()
-    received = await receiveUpload(input, uid, file.stream)
-    await waitForFormEnd()
-    const { size, sha256 } = received
-    if (size === 0) throw problems.refused('/file', 'The file is empty.')
-    created = await write(async (trx) => {
-      const row = await insertDataset(trx, fields, input)
-      await replaceFile(trx, row.pipeline_id, { uid, name: file.name ?? fields.key, size, sha256, userUid: caller.uid })
-      request.audit(row.uid, { after: redactSecrets(row), file: { uid, name: file.name, size, sha256 } })
-      return { row, run: await startLoad(trx, row.pipeline_id, input) }
-    })
-    await received.release()
-  } catch (error) {
-    abandonForm()
-    await received?.discard(error)
-    throw error
-  }
+  const form = await readForm<PublicDatasetForm>(request.stream, formContract!)
+  const created = await receiveDataset(input, form)
   await waitForLoadOrDelete(input, created, query.wait)
   const { body, headers } = await answerDataset(created.row, input)
   return new JsonResponse(body, { ...headers, Location: `/api/v1/public-datasets/${created.row.key}` })
+}
+
+interface CreatedDataset {
+  row: PublicDatasetRow
+  /** The uid of the run that loads the file. */
+  run: string
+}
+
+type ReceivedForm = Awaited<ReturnType<typeof readForm<PublicDatasetForm>>>
+
+/** Writes the file of a form to disk and stores the dataset. If one of them fails, removes the file. */
+async function receiveDataset(input: CreateRequest, { fields, file, ...form }: ReceivedForm): Promise<CreatedDataset> {
+  const uid = randomUUID()
+  let received: StoredUpload | undefined
+  try {
+    // Check the key before the file arrives, because the file may be gigabytes.
+    await assertKeyFree(input.db, fields.key)
+    received = await receiveUpload(input, uid, file.stream)
+    await form.waitForEnd()
+    const { size, sha256 } = received
+    if (size === 0) throw problems.refused('/file', 'The file is empty.')
+    const created = await storeDataset(input, fields, { uid, name: file.name, size, sha256 })
+    await received.release()
+    return created
+  } catch (error) {
+    form.abandon()
+    await received?.discard(error)
+    throw error
+  }
+}
+
+/** Stores a dataset with its file, and queues its load. */
+const storeDataset = (
+  input: CreateRequest,
+  fields: PublicDatasetForm,
+  file: { uid: string; name?: string | undefined; size: number; sha256: string },
+): Promise<CreatedDataset> =>
+  input.write(async (trx) => {
+    const row = await insertDataset(trx, fields, input)
+    await replaceFile(trx, row.pipeline_id, { ...file, name: file.name ?? fields.key, userUid: input.caller.uid })
+    input.request.audit(row.uid, { after: redactSecrets(row), file })
+    return { row, run: await startLoad(trx, row.pipeline_id, input) }
+  })
+
+/** Throws 409 if another dataset has the key. */
+async function assertKeyFree(db: Kysely<DB>, key: string): Promise<void> {
+  const existing = await db.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
+  if (existing) throw keyTakenProblem()
 }
 
 /** Inserts a dataset and the pipeline that loads it. Throws 409 if another dataset has the key. */
@@ -78,8 +95,7 @@ async function insertDataset(
   { caller }: Pick<CreateRequest, 'caller'>,
 ): Promise<PublicDatasetRow> {
   await lockKey(trx, key)
-  const existing = await trx.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
-  if (existing) throw keyTakenProblem()
+  await assertKeyFree(trx, key)
   const tagNames = tags.split(',').map((tag) => tag.trim())
   return publicDatasets.insert(trx, caller, {
     ...fields,
@@ -105,11 +121,7 @@ function parseTag(tag: string, index: number): string {
  * Waits for the load of a new dataset. If the load fails, deletes the dataset, which no pipeline can use yet, and
  * throws 422.
  */
-async function waitForLoadOrDelete(
-  input: CreateRequest,
-  { row, run }: { row: PublicDatasetRow; run: string },
-  seconds?: number,
-) {
+async function waitForLoadOrDelete(input: CreateRequest, { row, run }: CreatedDataset, seconds?: number) {
   try {
     await waitForLoad(input, run, seconds)
   } catch (error) {
@@ -213,9 +225,10 @@ type ReplaceRowsRequest = OperationInput<
 export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
-  const readDataset = async () => publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
+  const readDatasetToWrite = async () =>
+    publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
   // Check permissions before the body arrives, because it may be gigabytes.
-  await readDataset()
+  await readDatasetToWrite()
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 
   const uid = randomUUID()
@@ -224,16 +237,17 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
   try {
     if (size === 0) throw problems.refused('/', 'The file is empty.')
     // Read the dataset again, because its settings may have changed while the body arrived.
-    const { header_row: headerRow } = await readDataset()
+    const { header_row: headerRow } = await readDatasetToWrite()
     const source = { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }
+    // Throws 422 if the file cannot be read with any settings. The rows are not used.
     await readUploadRows(input, source, { uid, name }, { rows: 1 })
     const { row, run, replacedUids } = await write(async (trx) => {
       await lockKey(trx, key)
       const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
-      const replacedUids = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, userUid: caller.uid })
+      const oldUids = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, userUid: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
-      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replacedUids }
+      return { row: after, run: await startLoad(trx, before.pipeline_id, input, query), replacedUids: oldUids }
     })
     await release()
     await removeUnusedFiles({ db, directory: files.directory }, replacedUids)

@@ -25,7 +25,7 @@ import { readVariables } from '../../variables/variables.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'
 import { definePipelineOperation, type PipelineContext, type RequestContext } from '../operation-context.ts'
-import { chooseExport, startWithin } from '../read-table-page.ts'
+import { chooseExport, startWithTimeout } from '../read-table-page.ts'
 import { presentColumn } from '../table-responses.ts'
 
 const { queries: signatures } = pipelineOperations
@@ -62,7 +62,7 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
     const rowsToExport = { query: { ...preparedQuery.query, limits: { rows: body.limit } } }
     return {
       open: (format, signal) =>
-        startWithin(querySeconds, signal, (signalWithTimeout) =>
+        startWithTimeout(querySeconds, signal, (signalWithTimeout) =>
           warehouse.queries.exportRows(rowsToExport, format, signalWithTimeout),
         ),
       object: null,
@@ -75,30 +75,16 @@ async function runQuery(input: QueryRequest): Promise<SqlQueryResult | FileDownl
 /** Runs a query, and returns its first rows. Writes the audit row, also if the query fails. */
 const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQueryResult> =>
   whileQuerying(input, async (signal) => {
-    const { body, caller, db, request } = input
     const start = new Date()
-    let result: QueryRows | undefined
-    try {
+    const limits = { rows: input.body.limit ?? defaultRows, seconds: querySeconds }
+    const {
+      columns,
+      rows,
+      more = false,
+    } = await auditQuery(input, async () => {
       const warehouse = await openWarehouse(input, prepared, signal)
-      const limits = { rows: body.limit ?? defaultRows, seconds: querySeconds }
-      result = await warehouse.queries.query({ ...prepared.query, limits }, signal)
-    } finally {
-      await recordAudit(db, {
-        operation: signatures.run.id,
-        actor: caller.uid,
-        client: caller.client,
-        object: null,
-        requestId: request.id,
-        address: request.address,
-        details: {
-          ...toQueryAudit(body),
-          format: 'json',
-          rows: result?.rows.length ?? 0,
-          outcome: result ? 'OK' : 'FAILED',
-        },
-      })
-    }
-    const { columns, rows, more = false } = result
+      return warehouse.queries.query({ ...prepared.query, limits }, signal)
+    })
     return {
       columns: columns.map(presentColumn),
       rows,
@@ -109,6 +95,33 @@ const queryRows = (input: QueryRequest, prepared: PreparedQuery): Promise<SqlQue
       queryDuration: Date.now() - start.getTime(),
     }
   })
+
+/** Runs `query` and writes its audit row, also if it fails. */
+async function auditQuery(
+  { body, caller, db, request }: QueryRequest,
+  query: () => Promise<QueryRows>,
+): Promise<QueryRows> {
+  let result: QueryRows | undefined
+  try {
+    result = await query()
+    return result
+  } finally {
+    await recordAudit(db, {
+      operation: signatures.run.id,
+      actor: caller.uid,
+      client: caller.client,
+      object: null,
+      requestId: request.id,
+      address: request.address,
+      details: {
+        ...toQueryAudit(body),
+        format: 'json',
+        rows: result?.rows.length ?? 0,
+        outcome: result ? 'OK' : 'FAILED',
+      },
+    })
+  }
+}
 
 /**
  * Returns the query as the user sent it, for the audit log. A longer query is cut; its full length and SHA-256 then
@@ -254,37 +267,53 @@ const unknownVariableAdvice = 'Create it, correct its name, or pass its value in
  * the request sends one, because the result would reveal a stored value.
  */
 async function insertVariables(input: PrepareInput, schemas: readonly QueriedSchema[]): Promise<ReplacedPart[]> {
-  const { db, caller, keyRing, body } = input
+  const { body } = input
   const languages = new Set(schemas.map(({ provider_schema }) => getWarehouseLanguage(provider_schema)))
   const language: SqlLanguage = [...languages][0] ?? 'postgres'
   const usedNames = findVariablesInSql(body.sql, language)
-  const sentVariables = body.variables ?? []
-  const unusedIndex = sentVariables.findIndex(({ name }) => !usedNames.has(name))
-  if (unusedIndex >= 0)
-    throw problems.refused(
-      `/variables/${unusedIndex}/name`,
-      `The query does not use \${${sentVariables[unusedIndex]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
-    )
+  assertAllUsed(body.variables ?? [], usedNames)
   if (usedNames.size === 0) return [{ userText: body.sql, sent: body.sql }]
   if (languages.size > 1)
     throw problems.refused(
       '/schemas',
       'The schemas of your organisation are in several kinds of warehouses, which write values differently. Send the schemas of one kind in `schemas`, or use no variables.',
     )
-  const variables = await readVariables(db, caller.client, keyRing, sentVariables)
+  const variables = await readUsableVariables(input, usedNames)
+  return collectParts(replaceSqlVariables(body.sql, variables, language, unknownVariableAdvice))
+}
+
+/** Throws 422 if the query does not use one of the sent variables. */
+function assertAllUsed(sentVariables: readonly { name: string }[], usedNames: ReadonlySet<string>): void {
+  const unusedIndex = sentVariables.findIndex(({ name }) => !usedNames.has(name))
+  if (unusedIndex === -1) return
+  throw problems.refused(
+    `/variables/${unusedIndex}/name`,
+    `The query does not use \${${sentVariables[unusedIndex]!.name.slice(0, 100)}}. Correct the name, or leave it out.`,
+  )
+}
+
+/** Reads the variables without the stored values of secured ones. Throws 422 if the query uses such a value. */
+async function readUsableVariables({ db, caller, keyRing, body }: PrepareInput, usedNames: ReadonlySet<string>) {
+  const sentVariables = body.variables ?? []
   const sentNames = new Set(sentVariables.map(({ name }) => name))
-  const isHidden = (name: string) => variables.isSecured(name) && !sentNames.has(name)
-  for (const name of usedNames)
-    if (isHidden(name))
-      throw problems.refused(
-        '/sql',
-        `The variable \${${name.slice(0, 100)}} is secured, and a query could show its value. Pass a value in \`variables\`, or use another variable.`,
-      )
-  for (const name of variables.keys()) if (isHidden(name)) variables.delete(name)
-  const parts: ReplacedPart[] = []
+  const variables = await readVariables(db, caller.client, keyRing, sentVariables)
+  const isForbidden = (name: string) => variables.isSecured(name) && !sentNames.has(name)
+  const forbiddenName = [...usedNames].find(isForbidden)
+  if (forbiddenName !== undefined)
+    throw problems.refused(
+      '/sql',
+      `The variable \${${forbiddenName.slice(0, 100)}} is secured, and a query could show its value. Pass a value in \`variables\`, or use another variable.`,
+    )
+  for (const name of variables.keys()) if (isForbidden(name)) variables.delete(name)
+  return variables
+}
+
+/** Returns the parts of a query. Throws 422 as soon as they are longer than `maxLength`. */
+function collectParts(parts: Iterable<ReplacedPart>): ReplacedPart[] {
+  const collected: ReplacedPart[] = []
   let length = 0
-  for (const part of replaceSqlVariables(body.sql, variables, language, unknownVariableAdvice)) {
-    parts.push(part)
+  for (const part of parts) {
+    collected.push(part)
     length += part.sent.length
     if (length > maxLength)
       throw problems.refused(
@@ -292,7 +321,7 @@ async function insertVariables(input: PrepareInput, schemas: readonly QueriedSch
         `With the values of its variables, the query is longer than ${maxLength.toLocaleString('en')} characters. Shorten it.`,
       )
   }
-  return parts
+  return collected
 }
 
 export const queryOperations = {

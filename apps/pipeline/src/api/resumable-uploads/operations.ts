@@ -27,8 +27,9 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
   const metadata = headers['upload-metadata']?.toString()
   const name = parseFileName(metadata) ?? defaultName
   const uid = randomUUID()
+  // The library @tus/server calls `create` before `read` and before it responds.
   let created: UploadRow | undefined
-  // The library @tus/server calls `create` before it writes bytes.
+  const read = async () => created!
   const create = async () => {
     const upload = { uid, pipeline_id: pipeline.id, name, metadata: metadata ?? null, length }
     created = await insertUpload(input, upload, async (trx) => {
@@ -37,7 +38,6 @@ async function createUpload(input: CreateRequest): Promise<JsonResponse<Resumabl
     })
     return created
   }
-  const read = async () => created!
   const tusHeaders = await handleTusRequest(
     {
       method: 'POST',

@@ -33,7 +33,7 @@ export async function handleTusRequest(
   { method, path, uid, headers, body }: TusRequest,
   { store, locker }: { store: DataStore; locker: Locker },
 ): Promise<Record<string, string>> {
-  let failure: unknown
+  let storeError: unknown
   const server = new Server({
     path,
     datastore: store,
@@ -43,7 +43,7 @@ export async function handleTusRequest(
     generateUrl: (_request, { path: uploads, id }) => `${uploads}/${id}`,
     getFileIdFromRequest: () => uid,
     onResponseError(_request, error) {
-      failure = error
+      storeError = error
       return undefined
     },
   })
@@ -59,7 +59,7 @@ export async function handleTusRequest(
   } as RequestInit)
   try {
     const response = await server.handleWeb(request)
-    if (failure !== undefined) throw toTusProblem(failure)
+    if (storeError !== undefined) throw toTusProblem(storeError)
     if (!response.ok) throw toTusProblem({ status_code: response.status, body: await response.text() })
     return Object.fromEntries([...response.headers].filter(([name]) => passedHeaders.test(name)))
   } finally {

@@ -85,20 +85,21 @@ export function parseFileName(header: string | undefined): string | undefined {
   if (header === undefined || header.trim() === '') return undefined
   if (header.length > maxHeaderLength) throw malformedMetadata(`must have at most ${maxHeaderLength} characters`)
   try {
+    // Checks only the form, because the parsed values do not show whether their bytes are UTF-8.
     Metadata.parse(header)
   } catch {
     throw malformedMetadata(
       'must be pairs of a key and a value in base64, separated by commas, each key once, such as "filename YS5jc3Y="',
     )
   }
-  const values = new Map<string, string>()
-  for (const [key = '', value = ''] of header.split(',').map((pair) => pair.split(' '))) values.set(key, value)
+  const pairs = header.split(',').map((pair) => pair.split(' '))
+  const base64Values = new Map(pairs.map(([key = '', value = '']) => [key, value]))
   // An empty value counts as absent.
-  const encoded = values.get('filename') || values.get('name')
-  if (!encoded) return undefined
-  const bytes = Buffer.from(encoded, 'base64')
-  const name = bytes.toString()
+  const base64Name = base64Values.get('filename') || base64Values.get('name')
+  if (!base64Name) return undefined
+  const bytes = Buffer.from(base64Name, 'base64')
   if (!isUtf8(bytes)) throw malformedMetadata('must have a file name in UTF-8')
+  const name = bytes.toString()
   if (name.length > maxNameLength)
     throw malformedMetadata(`must have a file name of at most ${maxNameLength} characters`)
   if (name.includes('\0')) throw malformedMetadata('must have a file name without the NUL character')

@@ -48,23 +48,21 @@ async function* streamRuns(input: FollowRunsRequest, signal: AbortSignal): Async
   }
   const deadline = Date.now() + maxStreamMs
   using changes = await runWatcher.subscribe(caller.client)
-  const resumePosition = parsePosition(request.stream.headers['last-event-id'], changes.asOf)
-  if (resumePosition === 'too old') yield { event: 'reset', data: {} }
-  let position = changes.asOf
-  yield* readEvents(
-    input,
-    filter,
-    await listRecentRuns(db, caller.client, resumePosition instanceof Date ? resumePosition : undefined),
-  )
-  yield positionEvent(position)
+  const lastReceived = parsePosition(request.stream.headers['last-event-id'])
+  const isTooOld = lastReceived !== undefined && millisecondsBetween(lastReceived, changes.asOf) > maxPositionAgeMs
+  if (isTooOld) yield { event: 'reset', data: {} }
+  let lastSent = changes.asOf
+  yield* readEvents(input, filter, await listRecentRuns(db, caller.client, isTooOld ? undefined : lastReceived))
+  yield positionEvent(lastSent)
 
   let accessCheckedAt = Date.now()
   while (!signal.aborted && Date.now() < deadline) {
-    const { asOf } = changes
+    // Read the position before the changes, so that the changes include everything up to it.
+    const position = changes.asOf
     const changedRuns = changes.take()
     yield* readEvents(input, filter, changedRuns)
-    if (changedRuns.length > 0 || asOf.getTime() - position.getTime() >= positionIntervalMs) {
-      position = asOf
+    if (changedRuns.length > 0 || millisecondsBetween(lastSent, position) >= positionIntervalMs) {
+      lastSent = position
       yield positionEvent(position)
     }
     if (Date.now() - accessCheckedAt >= accessCheckIntervalMs) {
@@ -105,8 +103,8 @@ async function* readEvents(
  * Parses the last position that the caller received. Returns undefined if the header is missing or not a position of
  * this stream.
  */
-function parsePosition(header: string | string[] | undefined, now: Date): Date | 'too old' | undefined {
-  if (typeof header !== 'string' || !/^\d{13}$/.test(header)) return undefined
-  const position = new Date(Number(header))
-  return now.getTime() - position.getTime() > maxPositionAgeMs ? 'too old' : position
+function parsePosition(header: string | string[] | undefined): Date | undefined {
+  return typeof header === 'string' && /^\d{13}$/.test(header) ? new Date(Number(header)) : undefined
 }
+
+const millisecondsBetween = (start: Date, end: Date): number => end.getTime() - start.getTime()

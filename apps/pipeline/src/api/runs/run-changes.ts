@@ -124,15 +124,17 @@ async function readRecentRuns(
   clients: readonly string[],
   lastQuery: Date | undefined,
 ): Promise<{ now: Date; runs: RecentRun[] }> {
-  const comparedColumns = sql`r.id, r.client, concat_ws(' ', r.state, r.attempt, r.finished_at) as status,
-    concat_ws(' ', r.bytes_read, r.rows_read, r.rows_rejected, r.percentage) as progress`
+  const comparedColumns = sql`id, client, concat_ws(' ', state, attempt, finished_at) as status,
+    concat_ws(' ', bytes_read, rows_read, rows_rejected, percentage) as progress`
+  const isOfClients = sql`client = any(${[...clients]}::uuid[])`
+  // The left join returns the time even when `recent_runs` is empty. The columns of the run are then null.
   const { rows } = await sql<{ now: Date } & (RecentRun | { id: null })>`
     with recent_runs as (
-      select ${comparedColumns} from runs r where r.state in ('QUEUED', 'RUNNING') and r.client = any(${[...clients]}::uuid[])
+      select ${comparedColumns} from runs where state in ('QUEUED', 'RUNNING') and ${isOfClients}
       union all
-      select ${comparedColumns} from runs r
-      where r.finished_at > coalesce(${lastQuery ?? null}::timestamptz, now()) - make_interval(secs => ${overlapSeconds})
-        and r.state not in ('QUEUED', 'RUNNING') and r.client = any(${[...clients]}::uuid[])
+      select ${comparedColumns} from runs
+      where finished_at > coalesce(${lastQuery ?? null}::timestamptz, now()) - make_interval(secs => ${overlapSeconds})
+        and state not in ('QUEUED', 'RUNNING') and ${isOfClients}
     )
     select time.now, recent_runs.* from (select now()::timestamptz(3) as now) time left join recent_runs on true`.execute(
     db,
@@ -149,10 +151,11 @@ function compareRuns(before: ReadonlyMap<number, KnownRun> | undefined, runs: re
   const changed: number[] = []
   for (const { id, status, progress } of runs) {
     const known = before?.get(id)
-    const hasSameStatus = known !== undefined && known.status === status
+    const isStatusReported = known?.status === status
+    const isProgressReported = known?.progress === progress
     // Progress changes often, so it is reported only once per interval.
-    const hasReportedProgress = known?.progress === progress || now - (known?.reportedAt ?? 0) < progressIntervalMs
-    if (hasSameStatus && hasReportedProgress) {
+    const isProgressReportDue = !isProgressReported && now - (known?.reportedAt ?? 0) >= progressIntervalMs
+    if (known && isStatusReported && !isProgressReportDue) {
       current.set(id, known)
       continue
     }

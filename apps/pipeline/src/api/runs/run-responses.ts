@@ -137,9 +137,11 @@ export async function readRunStatuses(
 
   return (id) => {
     const { last: lastRun, lastSuccess: lastSuccessfulRun } = runs.get(id) ?? {}
+    // A queued run has no start yet.
+    const lastRunAt = lastRun?.started_at ?? lastRun?.created_at
     const status: RunStatus = {
       lastRunStatus: (lastRun?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
-      lastRun: (lastRun?.started_at ?? lastRun?.created_at)?.toISOString(),
+      lastRun: lastRunAt?.toISOString(),
       lastRunSuccess: lastSuccessfulRun?.finished_at?.toISOString(),
       nextFullReplaceRun: nextFullRuns.get(id),
       lastRunDuration: lastRun && formatDuration(lastRun.started_at, lastRun.finished_at),

@@ -41,7 +41,8 @@ const isTriggeredBy = (trigger: RunFilter['trigger']) =>
 /**
  * Lists runs of several objects, newest first. One statement contains two plans and chooses one of them. If the caller
  * may see at least a tenth of the organisation's objects, it scans the organisation's newest runs and checks each.
- * Otherwise most of these runs would belong to other objects, so it reads the newest runs of each visible object.
+ * Otherwise most of these runs would belong to other objects, so it reads the newest runs of each visible object. Each
+ * part of the statement reads at most `limit` runs, because the result has at most as many.
  */
 export async function listRunsOfObjects(
   db: Kysely<DB>,
@@ -51,35 +52,46 @@ export async function listRunsOfObjects(
   const conditions = sql`${isTriggeredBy(trigger)} ${since ? sql`and created_at >= ${since}` : sql``} ${
     after ? sql`and (created_at, id) < (${after.created}, ${after.id}::bigint)` : sql``
   }`
+  const isShareSmall = sql`(select is_small from visible_share)`
   // Use one index range per status, so that a rare status is found as fast as a frequent one.
-  const ranges = status.map(
+  const newestRunsByStatus = status.map(
     (state) => sql`
       (select ${columns} from runs
-       where client = ${client} and state = ${sql.lit(state)} ${conditions} and not (select is_small from visible_share)
-         and (select true from (${objects}) o where o.id = runs.runnable_id limit 1)
+       where client = ${client} and state = ${sql.lit(state)} ${conditions} and not ${isShareSmall}
+         and ${isAmong(objects, sql`runs.runnable_id`)}
        ${newestFirst} limit ${limit})`,
   )
+  const runsOfEachObject = sql`
+    select runs_of_object.* from visible_objects cross join lateral (
+      select ${columns} from runs
+      where runnable_id = visible_objects.id and state = any(${[...status]}::text[]) ${conditions}
+      order by id desc limit ${limit}
+    ) runs_of_object
+    where ${isShareSmall}`
+  // `visible_objects` has all visible objects if they are less than a tenth, otherwise just enough to find that out.
   const { rows } = await sql<RunOfObject>`
     with visible_objects as materialized (
-      select id from (${objects}) o limit (select count(*) / 10 + 1 from runnables where client = ${client})
+      select id from (${objects}) visible limit (select count(*) / 10 + 1 from runnables where client = ${client})
     ),
     visible_share as materialized (
       select count(*) * 10 < (select count(*) from runnables where client = ${client}) as is_small from visible_objects
     ),
     page as (
-      (select of_object.* from visible_objects cross join lateral (
-         select ${columns} from runs
-         where runnable_id = visible_objects.id and state = any(${[...status]}::text[]) ${conditions}
-         order by id desc limit ${limit}
-       ) of_object
-       where (select is_small from visible_share) ${newestFirst} limit ${limit})
+      (${runsOfEachObject} ${newestFirst} limit ${limit})
       union all
-      (select newest.* from (${sql.join(ranges, sql` union all `)}) newest ${newestFirst} limit ${limit})
+      (select newest.* from (${sql.join(newestRunsByStatus, sql` union all `)}) newest ${newestFirst} limit ${limit})
     )
-    select page.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
-    from page join runnables o on o.id = page.runnable_id ${newestFirst} limit ${limit}`.execute(db)
+    select page.*, object.uid as object_uid, object.name as object_name, object.kind as object_kind
+    from page join runnables object on object.id = page.runnable_id ${newestFirst} limit ${limit}`.execute(db)
   return rows
 }
+
+/**
+ * Returns the condition that the query `objects` selects an id. PostgreSQL checks this form for each id. It could turn
+ * `exists` into a join with all objects.
+ */
+const isAmong = (objects: RawBuilder<unknown>, id: RawBuilder<unknown>) =>
+  sql`(select true from (${objects}) visible where visible.id = ${id} limit 1)`
 
 /** Reads the given runs that match the filter, oldest first. */
 export async function readRunsOfObjects(
@@ -89,12 +101,13 @@ export async function readRunsOfObjects(
 ): Promise<RunOfObject[]> {
   if (ids.length === 0) return []
   const { rows } = await sql<RunOfObject>`
-    select matching.*, o.uid as object_uid, o.name as object_name, o.kind as object_kind
-    from (
+    with matching as (
       select ${columns} from runs
       where id = any(${[...ids]}::bigint[]) and client = ${client} and state = any(${[...status]}::text[]) ${isTriggeredBy(trigger)}
-    ) matching join runnables o on o.id = matching.runnable_id
-    where (select true from (${objects}) v where v.id = matching.runnable_id limit 1)
+    )
+    select matching.*, object.uid as object_uid, object.name as object_name, object.kind as object_kind
+    from matching join runnables object on object.id = matching.runnable_id
+    where ${isAmong(objects, sql`matching.runnable_id`)}
     order by matching.id`.execute(db)
   return rows
 }

@@ -28,34 +28,40 @@ async function listPlans(input: ListPlansRequest): Promise<JsonResponse<PlannedR
   const { db, caller, query, request } = input
   const { pageSize = defaultPageSize, after, from, to, ...filter } = query
   const listId = JSON.stringify(['/schedules', from, to, filter])
-  // The cursor has the end of the time window, and the time and the object of the last run of the previous page.
-  const cursor = readCursor(listId, after, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
+  const cursor = readPlanCursor(listId, after)
   // The first page sets the end of the time window, and the cursor carries it, so that all pages have the same end.
-  const end = cursor ? Number(cursor.keys[0]) : readWindowEnd(query)
+  const end = cursor?.windowEnd ?? readWindowEnd(query)
   const objectPlans = await listPlannedRuns(db, {
     client: caller.client,
     objects: selectVisibleRunnables(caller, filter),
     from: from === undefined ? undefined : Date.parse(from),
     to: end,
-    after: cursor && { at: Number(cursor.keys[1]), uid: cursor.keys[2]! },
+    after: cursor?.lastRun,
     limit: pageSize + 1,
     zone: (await readClientTimeZone(input)) ?? 'UTC',
   })
   const plans = objectPlans.slice(0, pageSize)
-  const last = plans.at(-1)
+  const lastPlan = plans.at(-1)
   const page = cursor?.page ?? 1
+  const nextCursor =
+    lastPlan &&
+    serializeCursor(listId, { page: page + 1, keys: [String(end), String(lastPlan.at), lastPlan.object.uid] })
   const headers = buildPageHeaders(
-    {
-      page,
-      pageSize,
-      more: objectPlans.length > pageSize,
-      cursor:
-        last && serializeCursor(listId, { page: page + 1, keys: [String(end), String(last.at), last.object.uid] }),
-      onlyCursors: true,
-    },
+    { page, pageSize, more: objectPlans.length > pageSize, cursor: nextCursor, onlyCursors: true },
     request.url,
   )
   return new JsonResponse(plans.map(presentPlan), headers)
+}
+
+/**
+ * Parses the cursor of a page. It has the end of the time window, and the time and the object of the last run of the
+ * previous page. Returns undefined for the first page, which has no cursor.
+ */
+function readPlanCursor(listId: string, text: string | undefined) {
+  const cursor = readCursor(listId, text, [/^\d{1,13}$/, /^\d{1,13}$/, /^[0-9a-f-]{36}$/])
+  if (!cursor) return undefined
+  const [windowEnd, at, uid] = cursor.keys
+  return { page: cursor.page, windowEnd: Number(windowEnd), lastRun: { at: Number(at), uid: uid! } }
 }
 
 /** Returns the end of the time window in milliseconds. Throws 422 if it ends before it starts or is too long. */
@@ -87,7 +93,8 @@ const previewedRuns = 5
 /** Describes a schedule, even if it is not saved yet. */
 async function previewSchedule({ body, caller, identity }: PreviewRequest): Promise<SchedulePreview> {
   const { id, after, ...rule } = body
-  if (rule.runTrigger === undefined && rule.cronExpression === undefined && !rule.continuouslyUpdated)
+  const hasSchedule = rule.runTrigger !== undefined || rule.cronExpression !== undefined || rule.continuouslyUpdated
+  if (!hasSchedule)
     throw problems.refused(
       '/runTrigger',
       'The body has no schedule. Send runTrigger, cronExpression or continuouslyUpdated.',
@@ -105,16 +112,15 @@ async function previewSchedule({ body, caller, identity }: PreviewRequest): Prom
     fullRefreshInterval: rule.fullRefreshInterval ?? null,
   }
   const uid = id?.toLowerCase()
-  const isTimeKnown = !needsId({ ...scheduleFields, uid })
+  const description = describeSchedule({ ...scheduleFields, uid })
+  // The times of some schedules depend on the id of their object. Without it, they are unknown.
+  if (needsId({ ...scheduleFields, uid })) return { description, timeZone: zone, next: [] }
+  const uidIfNeeded = uid ?? ''
   const start = after === undefined ? Date.now() : Date.parse(after)
-  const times = isTimeKnown
-    ? listNextTimes({ ...scheduleFields, uid: uid ?? '', disabled: false }, zone, start, previewedRuns)
-    : []
+  const times = listNextTimes({ ...scheduleFields, uid: uidIfNeeded, disabled: false }, zone, start, previewedRuns)
   return {
-    description: describeSchedule({ ...scheduleFields, uid }),
-    triggerExpression: isTimeKnown
-      ? formatTrigger({ ...toScheduleColumns(schedule), uid: uid ?? '' }, zone)
-      : undefined,
+    description,
+    triggerExpression: formatTrigger({ ...toScheduleColumns(schedule), uid: uidIfNeeded }, zone),
     timeZone: zone,
     next: times.map((time) => presentTime(time, zone)),
   }

@@ -53,9 +53,9 @@ export async function assertVariableUnused(
   variable: VariableReference,
   { pointer, advice, ...context }: { pointer: string; advice: string } & UseContext,
 ): Promise<void> {
-  const usesPromise = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
-  usesByTransaction.set(trx, usesPromise)
-  const { checks, pipelines, destinations } = await usesPromise
+  const cachedUses = usesByTransaction.get(trx) ?? readVariableUses(trx, variable.client, context)
+  usesByTransaction.set(trx, cachedUses)
+  const { checks, pipelines, destinations } = await cachedUses
   const toReaders = (nouns: string, uses: UsesByName) =>
     (uses.get(variable.name) ?? []).map(({ name, isShown }) => ({ nouns, name, isShown }))
   const readers = [
@@ -142,19 +142,17 @@ interface PipelineRow {
 /** Returns the names of the variables in the settings, secrets, query and transformation of a pipeline. */
 function findVariablesOfPipeline(row: PipelineRow, keyRing: KeyRing): Set<string> {
   const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
-  const language = findSourceLanguage(row.type)
-  const isSql = typeof sqlQuery === 'string' && language !== undefined
-  const queryVariables = isSql ? findVariablesInSql(sqlQuery, language) : findVariablesInSettings(sqlQuery)
+  const sourceLanguage = findSourceLanguage(row.type)
+  const isSql = typeof sqlQuery === 'string' && sourceLanguage !== undefined
+  const queryVariables = isSql ? findVariablesInSql(sqlQuery, sourceLanguage) : findVariablesInSettings(sqlQuery)
+  const secrets = unsealOrEmpty(() => unsealSourceSecrets(row, keyRing))
+  const settingVariables = findVariablesInSettings(settings, secrets)
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
-  const warehouse = getWarehouseLanguage(row.provider)
-  return new Set([
-    ...queryVariables,
-    ...statements.flatMap(({ statement }) => [...findVariablesInSql(statement, warehouse)]),
-    ...findVariablesInSettings(
-      settings,
-      unsealOrEmpty(() => unsealSourceSecrets(row, keyRing)),
-    ),
+  const warehouseLanguage = getWarehouseLanguage(row.provider)
+  const statementVariables = statements.flatMap(({ statement }) => [
+    ...findVariablesInSql(statement, warehouseLanguage),
   ])
+  return new Set([...queryVariables, ...settingVariables, ...statementVariables])
 }
 
 /** Returns the uses of variables in destinations, oldest destinations first. */

@@ -57,17 +57,14 @@ function toVariableColumns(
   keyRing: KeyRing,
 ): object {
   const uid = current?.uid ?? randomUUID()
-  const stored = body.value === undefined ? readStoredValue(current, body) : undefined
-  const value = body.value ?? stored?.value
-  // A sent value, and a stored plain value of a variable that becomes secured, are not encrypted yet.
-  const needsSealing = body.secured && stored?.sealed === undefined
-  const sealed = needsSealing ? sealVariableValue(uid, value!, keyRing) : (stored?.sealed ?? null)
+  const value = body.value === undefined ? readStoredValue(current, body) : { plain: body.value }
+  const sealed = body.secured ? sealIfPlain(uid, value, keyRing) : null
   return {
     ...(current ? {} : { uid, client }),
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     secured: body.secured,
-    value: body.secured ? null : value,
+    value: body.secured ? null : value.plain,
     sealed_value: sealed,
     secret_times: body.secured ? JSON.stringify(mergeVariableTimes(body, sealed, current)) : null,
   }
@@ -83,15 +80,20 @@ const mergeVariableTimes = (
   current: VariableRow | undefined,
 ): SecretTimes => mergeSecretTimes(sealed === null ? {} : { value: '' }, { value }, current?.secret_times)
 
+/** A value in plain text, or the encrypted value of a secured variable, which is null while it has no value. */
+type VariableValue = { plain: string; sealed?: never } | { plain?: never; sealed: string | null }
+
+const sealIfPlain = (uid: string, { plain, sealed }: VariableValue, keyRing: KeyRing): string | null =>
+  plain === undefined ? sealed : sealVariableValue(uid, plain, keyRing)
+
 /**
- * Returns the value of a variable whose body omits it: the stored value, encrypted (`sealed`) if the variable is
- * secured. A new secured variable of a configuration may have no value yet. Throws a problem for any other new
- * variable, and for a secured variable that becomes unsecured.
+ * Returns the stored value of a variable whose body omits it. A new secured variable of a configuration may have no
+ * value yet. Throws a problem for any other new variable, and for a secured variable that becomes unsecured.
  */
 function readStoredValue(
   current: VariableRow | undefined,
   { secured, mayLackValue = false }: ConfiguredVariable,
-): { sealed?: string | null; value?: string } {
+): VariableValue {
   if (!current && secured && mayLackValue) return { sealed: null }
   if (!current) throw problems.malformed([{ pointer: '/value', detail: 'is required for a new variable' }])
   if (current.secured && !secured)
@@ -99,7 +101,7 @@ function readStoredValue(
       '/value',
       'A secured value cannot be revealed. To make the variable unsecured, enter its value again.',
     )
-  return current.secured ? { sealed: current.sealed_value } : { value: current.value! }
+  return current.secured ? { sealed: current.sealed_value } : { plain: current.value! }
 }
 
 /** Creates or replaces several variables by name in one transaction. Returns them in the order of the request. */

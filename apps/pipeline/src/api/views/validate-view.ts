@@ -51,8 +51,9 @@ export async function toViewColumns(
 }
 
 /**
- * Returns the name of the view in the warehouse, and the body's field that contains it. A field counts only if it
- * differs from the stored name, so that callers can read a view, change one of the two fields and send it back.
+ * Returns the name of the view in the warehouse, and the body's field that contains it: `dataWarehouseViewName` or its
+ * older alias `warehouseAViewName`. A field counts only if it differs from the stored name, so that callers can read a
+ * view, change one of the two fields and send it back.
  */
 function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
@@ -61,14 +62,15 @@ function chooseViewName(
   const isNew = (viewName: string | undefined): viewName is string => viewName !== undefined && viewName !== stored
   const isAliasNew = isNew(warehouseAViewName)
   const isNameNew = isNew(dataWarehouseViewName)
-  if (isAliasNew && isNameNew && warehouseAViewName !== dataWarehouseViewName)
+  const areNamesContradictory = isAliasNew && isNameNew && warehouseAViewName !== dataWarehouseViewName
+  if (areNamesContradictory)
     throw problems.refused(
       '/warehouseAViewName',
       'Two different names are given. Set dataWarehouseViewName, and leave warehouseAViewName out.',
     )
   if (isAliasNew && !isNameNew) return { name: warehouseAViewName, field: 'warehouseAViewName' }
-  const viewName = dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!
-  return { name: viewName, field: 'dataWarehouseViewName' }
+  const nameFromTitle = () => toUniqueIdentifiers([name])[0]!
+  return { name: dataWarehouseViewName ?? stored ?? nameFromTitle(), field: 'dataWarehouseViewName' }
 }
 
 /**

@@ -16,7 +16,7 @@ import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, toViewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertDeletable, assertNameUnused } from '../assert-not-in-use.ts'
+import { prepareDeletion, assertNameUnused } from '../assert-not-in-use.ts'
 import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
@@ -37,13 +37,13 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
   await checkView(body, input)
   const row = await runInSlot(input, async (signal) => {
     const { columns, schema } = await inTransaction(db, (trx) => toViewColumns(trx, body, undefined, input))
-    const defined = { ...columns, uid: columns.uid!, client: caller.client }
-    const builtView = await buildView(input, defined, schema, signal)
-    return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
+    const definition = { ...columns, uid: columns.uid!, client: caller.client }
+    const builtView = await buildView(input, definition, schema, signal)
+    return undoBuildOnFailure(input, definition, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
         // Check the body again, because another request may have taken a name while the warehouse created the view.
         const { columns: checkedColumns } = await toViewColumns(trx, body, undefined, input)
-        const inserted = await viewRecords.insert(trx, caller, { ...checkedColumns, uid: defined.uid })
+        const inserted = await viewRecords.insert(trx, caller, { ...checkedColumns, uid: definition.uid })
         const saved = await recordBuiltView(trx, input, inserted, builtView)
         request.audit(saved.uid, { after: redactSecrets(saved) })
         return saved
@@ -66,7 +66,10 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
   )
 }
 
-/** Tries to update the view. Returns undefined if another request changed it at the same time. */
+/**
+ * Tries to update the view: builds it in the warehouse if its definition changed or the build is outdated, then saves
+ * it. Returns undefined if another request changed it at the same time.
+ */
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
   const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
@@ -80,9 +83,9 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
     return saveUpdate(input, before, oldPlace, undefined)
   return runInSlot(input, async (signal) => {
     await assertNotRunning(db, before)
-    const defined = { ...planned.columns, uid: before.uid, client: before.client }
-    const builtView = await buildView(input, defined, planned.schema, signal)
-    return restoreOnFailure(input, defined, newPlace, () => saveUpdate(input, before, oldPlace, builtView))
+    const definition = { ...planned.columns, uid: before.uid, client: before.client }
+    const builtView = await buildView(input, definition, planned.schema, signal)
+    return undoBuildOnFailure(input, definition, newPlace, () => saveUpdate(input, before, oldPlace, builtView))
   })
 }
 
@@ -222,55 +225,61 @@ async function recordBuiltView(
 }
 
 /**
- * Runs `save`. If `save` throws, or returns undefined because another request changed the view, restores the stored
- * view in the warehouse.
+ * Runs `save` after a view was built. If `save` throws, or returns undefined because another request changed the view,
+ * undoes the build.
  */
-async function restoreOnFailure<T>(
+async function undoBuildOnFailure<T>(
   input: SaveContext,
   view: DefiningColumns,
   place: TablePlace,
   save: () => Promise<T>,
 ): Promise<T> {
-  const restore = () =>
-    restoreView(input, view, place).catch((error: unknown) =>
+  const undo = () =>
+    undoBuild(input, view, place).catch((error: unknown) =>
       input.logger.warn({ err: error, view: view.uid }, 'a view that was not saved remains in the warehouse'),
     )
   try {
     const saved = await save()
-    if (saved === undefined) await restore()
+    if (saved === undefined) await undo()
     return saved
   } catch (error) {
-    await restore()
+    await undo()
     throw error
   }
 }
 
 /**
- * Creates the stored view with this id, or otherwise the stored view with this name, in the warehouse again. If neither
- * is stored, drops the view with this id.
+ * Undoes the build of a view that was not saved: creates the stored view with this id, or otherwise the stored view
+ * with this name, in the warehouse again. If neither is stored, drops the built view.
  */
-async function restoreView(
+async function undoBuild(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,
   place: TablePlace,
 ): Promise<void> {
   const warehouse = await warehouses.open(client)
   const stored = await db
-    .selectFrom('views as v')
-    .innerJoin('schemas as s', 's.id', 'v.schema_id')
-    .select(['v.uid as id', 's.schema_name as schema', 'v.view_name as name', 'v.query', 'v.materialized'])
-    .where('v.client', '=', client)
+    .selectFrom('views')
+    .innerJoin('schemas', 'schemas.id', 'views.schema_id')
+    .select(['views.uid as id', 'schemas.schema_name as schema', 'views.view_name as name'])
+    .select(['views.query', 'views.materialized'])
+    .where('views.client', '=', client)
     .where((eb) =>
       eb.or([
-        eb('v.uid', '=', uid),
-        eb.and([eb('s.schema_name', '=', place.schema), eb('v.view_name', '=', place.name)]),
+        eb('views.uid', '=', uid),
+        eb.and([eb('schemas.schema_name', '=', place.schema), eb('views.view_name', '=', place.name)]),
       ]),
     )
-    .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
+    // The view with this id comes first.
+    .orderBy((eb) => eb.case().when('views.uid', '=', uid).then(0).else(1).end())
     .executeTakeFirst()
-  if (stored) return void (await defineManagedView(db, warehouse, stored))
-  const currentView = await warehouse.views.find(place.schema, place.name)
-  if (currentView?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
+  if (stored) {
+    await defineManagedView(db, warehouse, stored)
+    return
+  }
+  const viewInPlace = await warehouse.views.find(place.schema, place.name)
+  const isBuiltView = viewInPlace?.managed?.id === uid
+  if (isBuiltView) await warehouse.views.drop(place.schema, place.name)
 }
 
 /**
@@ -327,7 +336,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
     const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)
     const object = { kind: 'VIEW', id: locked.id, client: locked.client, relation: place } as const
-    await assertDeletable(trx, caller, object, externalViews)
+    await prepareDeletion(trx, caller, object, externalViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await viewRecords.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })

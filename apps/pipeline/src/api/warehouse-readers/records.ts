@@ -42,9 +42,11 @@ async function presentReaders(
     readReferencedSchemas(references, context),
     db.selectFrom('warehouses').select('key').where('client', '=', caller.client).executeTakeFirst(),
   ])
-  const seesNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
+  const warehouseKey = warehouse?.key ?? ''
+  const maySeeNetworks = hasRole(caller.roles, 'ROLE_SEE_FIREWALL_RULE')
   return rows.map((row) => {
     const schemasOfReader = row.schema_ids.flatMap((id) => schemas.get(id) ?? [])
+    const schemaNames = schemasOfReader.map(({ schemaName }) => schemaName)
     return {
       id: row.uid,
       client: row.client,
@@ -56,20 +58,15 @@ async function presentReaders(
       ...findAuthors(row),
       schemas: schemasOfReader,
       ...(row.expires_at && { expires: row.expires_at.toISOString() }),
-      ...(seesNetworks && { networks: row.networks }),
-      readerStatus: statusOf(row),
+      ...(maySeeNetworks && { networks: row.networks }),
+      readerStatus: getReaderStatus(row),
       ...(row.last_used_at && { lastUsed: row.last_used_at.toISOString() }),
-      connection: buildConnection(
-        row,
-        warehouse?.key ?? '',
-        schemasOfReader.map(({ schemaName }) => schemaName),
-        readers,
-      ),
+      connection: buildConnection(row, warehouseKey, schemaNames, readers),
     }
   })
 }
 
-function statusOf({ pending, expires_at }: WarehouseReaderRow): WarehouseReader['readerStatus'] {
+function getReaderStatus({ pending, expires_at }: WarehouseReaderRow): WarehouseReader['readerStatus'] {
   if (expires_at && expires_at.getTime() <= Date.now()) return 'EXPIRED'
   return pending ? 'PENDING' : 'ACTIVE'
 }

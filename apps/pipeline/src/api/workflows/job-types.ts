@@ -36,7 +36,10 @@ export interface VisibleObject {
   usable: boolean
 }
 
-/** Finds the objects that the caller may see, by primary key. The required role depends on the kind of the object. */
+/**
+ * Returns those of the objects that the caller may see, by primary key. The role that the caller needs to see or manage
+ * an object depends on its kind.
+ */
 export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,

@@ -9,12 +9,12 @@ import {
   visibleTo,
 } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
-import { lookUpAuthors, lastRunProperties, presentRecordFields, recordedProperties } from '../record-fields.ts'
+import { lookUpAuthors, lastRunProperties, presentUntaggedFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
 import { readRunStatuses } from '../runs/run-responses.ts'
 import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { type VisibleObject, findVisibleObjects, getJobType } from './job-types.ts'
-import { type StoredJob, readStoredSteps } from './stored-steps.ts'
+import { type StoredJob, type StoredStep, readStoredSteps } from './stored-steps.ts'
 
 export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 
@@ -30,40 +30,40 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
     readClientTimeZone(context),
     readStoredSteps(db, ids),
   ])
-  const visibleById = await findVisibleObjects(
-    db,
-    caller,
-    jobs.map(({ object }) => object),
-  )
+  const objects = jobs.map(({ object }) => object)
+  const visibleObjects = await findVisibleObjects(db, caller, objects)
   const stepsByWorkflow = Map.groupBy(steps, ({ workflow_id }) => workflow_id)
-  const jobsByStep = Map.groupBy(jobs, ({ workflow_id, step }) => `${workflow_id} ${step}`)
+  const jobsByWorkflow = Map.groupBy(jobs, ({ workflow_id }) => workflow_id)
 
   return rows.map((row) => {
-    const { tags: _tags, tagString: _tagString, ...fields } = presentRecordFields({ ...row, tags: [] }, request.locales)
+    const jobsOfWorkflow = jobsByWorkflow.get(row.id) ?? []
+    const presentedSteps = (stepsByWorkflow.get(row.id) ?? []).map((step) => {
+      const jobsOfStep = jobsOfWorkflow.filter((job) => job.step === step.step)
+      return presentStep(step, jobsOfStep, visibleObjects)
+    })
     return {
-      ...fields,
+      ...presentUntaggedFields(row, request.locales),
       ...findAuthors(row),
       ...presentScheduleFields(row),
       triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
-      steps: {
-        errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'],
-        steps: (stepsByWorkflow.get(row.id) ?? []).map(
-          (step): WorkflowStep => ({
-            executionMode: step.execution_mode as WorkflowStep['executionMode'],
-            delayAfter: step.delay_after,
-            disabled: step.disabled,
-            jobs: (jobsByStep.get(`${row.id} ${step.step}`) ?? []).map((job) =>
-              presentJob(job, visibleById.get(job.object.id)),
-            ),
-          }),
-        ),
-      },
+      steps: { errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'], steps: presentedSteps },
       status: findStatus(row.id).status,
       access: presentAccess(row),
     }
   })
 }
+
+const presentStep = (
+  { execution_mode, delay_after, disabled }: StoredStep,
+  jobs: readonly StoredJob[],
+  visibleObjects: ReadonlyMap<number, VisibleObject>,
+): WorkflowStep => ({
+  executionMode: execution_mode as WorkflowStep['executionMode'],
+  delayAfter: delay_after,
+  disabled,
+  jobs: jobs.map((job) => presentJob(job, visibleObjects.get(job.object.id))),
+})
 
 /** Presents a job. Shows only the name of an object that the caller may not see. */
 function presentJob({ uid, object }: StoredJob, visibleObject: VisibleObject | undefined): WorkflowJob {

@@ -27,19 +27,19 @@ export interface ResolvedJob {
  * same object as before. Otherwise `id` is that of the object to run.
  */
 function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
-  const jobsByUid = new Map(current.map((job) => [job.uid, job]))
-  return (steps.steps ?? []).map(({ jobs = [] }, step) =>
-    jobs.map(({ jobType, object, id }, job) => {
-      const storedJob = id === undefined ? undefined : jobsByUid.get(id.toLowerCase())
+  const keepableJobs = new Map(current.map((job) => [job.uid, job]))
+  return (steps.steps ?? []).map(({ jobs = [] }, stepIndex) =>
+    jobs.map(({ jobType, object, id }, jobIndex) => {
+      const keptJob = id === undefined ? undefined : keepableJobs.get(id.toLowerCase())
       // Only the first job with this id keeps the stored job.
-      if (storedJob) jobsByUid.delete(storedJob.uid)
+      if (keptJob) keepableJobs.delete(keptJob.uid)
       const sentObject = object?.uid?.toLowerCase() ?? object?.id
-      const objectWithoutField = storedJob ? storedJob.object.uid : findUid(id)
+      const objectById = keptJob ? keptJob.object.uid : findUid(id)
       return {
-        pointer: `/steps/steps/${step}/jobs/${job}`,
+        pointer: `/steps/steps/${stepIndex}/jobs/${jobIndex}`,
         jobType,
-        object: sentObject ?? objectWithoutField,
-        uid: storedJob?.uid,
+        object: sentObject ?? objectById,
+        uid: keptJob?.uid,
       }
     }),
   )

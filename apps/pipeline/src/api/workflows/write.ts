@@ -3,7 +3,7 @@ import { maxJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { assertDeletable } from '../assert-not-in-use.ts'
+import { prepareDeletion } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
@@ -42,7 +42,7 @@ export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, Workflo
     return { steps: body.steps }
   },
 
-  beforeDelete: (trx, { id, client }, { caller }) => assertDeletable(trx, caller, { kind: 'WORKFLOW', id, client }),
+  beforeDelete: (trx, { id, client }, { caller }) => prepareDeletion(trx, caller, { kind: 'WORKFLOW', id, client }),
 
   async afterDelete() {},
 }
