@@ -23,7 +23,7 @@ import {
 } from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { classifyOracleError, UnsupportedName } from './classify-oracle-error.ts'
+import { classifyOracleError, redirectErrorStart, UnsupportedName } from './classify-oracle-error.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
@@ -36,19 +36,21 @@ export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession,
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-/** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
+/**
+ * Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. The number
+ * of bytes that the server may send is limited for each request.
+ */
 async function openOracleSession(parameters: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = parameters
-  const connectString = formatConnectString(config, limits)
-  restrictConnections(parameters)
-  const byteLimit = new OracleByteLimit(parameters)
-  const signIn = {
+  const credentials = {
     user: config.username,
     password: config.password,
-    connectString,
+    connectString: formatConnectString(config, limits),
     sslServerDNMatch: !config.trustServerCertificate,
   }
-  const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
+  restrictConnections(parameters)
+  const byteLimit = new OracleByteLimit(parameters)
+  const connection = await byteLimit.request(() => oracledb.getConnection(credentials))
   byteLimit.isSignedIn = true
   const session = new OracleSession(connection, byteLimit)
   if (config.ssl && config.trustServerCertificate)
@@ -228,7 +230,7 @@ function restrictConnections({ addresses, config, openedSockets }: SessionParame
 }
 
 const createRedirectError = (host: string): Error =>
-  new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
+  new Error(`${redirectErrorStart} ${host}, which is not an allowed address`)
 
 /** Types with values of up to several megabytes. The driver holds all rows of a response in memory at once. */
 const largeValueTypes: ReadonlySet<unknown> = new Set([
