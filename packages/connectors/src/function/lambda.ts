@@ -73,7 +73,8 @@ export async function listFunctions(http: HttpSession): Promise<SourceOption[]> 
   const functions: SourceOption[] = []
   const checkPage = createPagingCheck(lambdaName)
   let marker: string | undefined
-  do {
+  let isLastPage = false
+  while (!isLastPage && functions.length < maxListedFunctions) {
     const query = { MaxItems: 50, Marker: marker }
     const response = await explainRejectedKey(
       http.getJson(`${functionsPath}/`, { query, subject: 'The list of functions' }),
@@ -85,8 +86,10 @@ export async function listFunctions(http: HttpSession): Promise<SourceOption[]> 
     functions.push(...page)
     checkPage(page.length > 0)
     const nextMarker = toText(parseObject(response, lambdaName)['NextMarker'])
-    marker = nextMarker === marker ? undefined : nextMarker
-  } while (marker !== undefined && functions.length < maxListedFunctions)
+    // The same marker again would repeat this page forever.
+    isLastPage = nextMarker === undefined || nextMarker === marker
+    marker = nextMarker
+  }
   return functions
 }
 
