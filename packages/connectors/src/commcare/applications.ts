@@ -71,16 +71,17 @@ export function listForms(applications: readonly CommCareApplication[]): Map<str
         const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, commCareName)
         const id = toText(xmlns)
         if (id === undefined) continue
-        const form = forms.get(id) ?? createForm(getTranslation(title) ?? id, application.name, module.name, code)
+        const name = getTranslation(title) ?? id
+        const form = forms.get(id) ?? createForm(name, [application.name, module.name, name], code)
         forms.set(id, form)
         addQuestions(form, toArray(questions) as Record<string, unknown>[])
       }
   return forms
 }
 
-const createForm = (name: string, application: string, module: string, code: unknown): CommCareForm => ({
+const createForm = (name: string, menuNames: readonly string[], code: unknown): CommCareForm => ({
   name,
-  menuPath: [application, module, name].filter(Boolean).join(' / '),
+  menuPath: menuNames.filter(Boolean).join(' / '),
   code: toText(code),
   columns: [],
   repeats: new Set(),

@@ -101,6 +101,7 @@ async function* readChanges(
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {
         subject: 'The changes feed',
+        // `seq_interval` makes CouchDB compute one sequence number per page, because that is slow.
         query: { since, limit: size, include_docs: true, seq_interval: size },
       }),
     )

@@ -73,7 +73,7 @@ export async function listStatementColumns(
     describedCount += 1
   }
   thread.send({ kind: 'end' })
-  // A connection that cannot be closed properly fails here.
+  // A thread that is disposed before its last message would cancel its query first.
   while ((await thread.receive()).kind !== 'finished');
   return columns
 }
@@ -145,6 +145,7 @@ function listStatements({ query, tables, increment }: DatabaseConfig): SourceSta
   )
 }
 
+/** Returns the addresses of the host. Throws `SourceProblem` HOST_UNKNOWN, or ADDRESS_NOT_ALLOWED for any other error. */
 async function resolveHost(
   config: DatabaseConfig,
   resolveAddresses: AddressResolver,
@@ -258,6 +259,7 @@ function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThre
     },
   }
   const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(options, signal)
+  // The thread needs the memory of the spare threads, which wait for other jobs.
   suspendSpareThreads(thread.ended)
   return thread
 }

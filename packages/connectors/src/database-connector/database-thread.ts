@@ -128,6 +128,7 @@ async function sendStatementRows(
     sendMessage({ kind: 'batch', tuples, rejected, totals }, [tuples.buffer])
   }
   const sink = new TupleSink(limits, session.received, sendBatch, recycledMemory)
+  // The message handler passes the credits of the main thread to this sink.
   activeSink = sink
   const notes = await runWithSilenceTimeout(session, sink, () => described.read(types, sink, filter))
   sink.flush()

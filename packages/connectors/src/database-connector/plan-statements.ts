@@ -117,6 +117,7 @@ async function planRows(
     findLargest: described.findLargest,
     readClock: () => session.readClock(),
   }
+  // The search for the largest cursor value may scan all rows.
   const plan = await runWithTimeout(session, { mayScan: true }, () => planIncrement(source, columns, incrementRequest))
   const { filter, note, ...increment } = plan
   const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]

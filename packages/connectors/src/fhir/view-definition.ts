@@ -183,6 +183,7 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
   }
 }
 
+/** Returns the constants of a view by name. The field with the value is named by its type, such as `valueString`. */
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {

@@ -71,7 +71,7 @@ const maxListedFunctions = 20_000
 /** Lists the functions of the account in the region, up to about 20,000. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
-  const checkPage = createPagingCheck(lambdaName)
+  const assertPagingAdvances = createPagingCheck(lambdaName)
   let marker: string | undefined
   let isLastPage = false
   while (!isLastPage && functions.length < maxListedFunctions) {
@@ -84,7 +84,7 @@ export async function listFunctions(http: HttpSession): Promise<SourceOption[]> 
       return toText(title) === undefined ? [] : createOption(arn, { code: title, name: title })
     })
     functions.push(...page)
-    checkPage(page.length > 0)
+    assertPagingAdvances(page.length > 0)
     const nextMarker = toText(parseObject(response, lambdaName)['NextMarker'])
     // The same marker again would repeat this page forever.
     isLastPage = nextMarker === undefined || nextMarker === marker

@@ -269,7 +269,8 @@ function formatSerial(serial: number, format: unknown): string | undefined {
   if (format !== 'DATE' && format !== 'TIME' && format !== 'DATE_TIME') return undefined
   const ms = Math.round(serial * dayMs)
   const day = Math.floor(ms / dayMs)
-  const time = formatTime(ms - day * dayMs)
+  const msOfDay = ms - day * dayMs
+  const time = formatTime(msOfDay)
   if (format === 'TIME') {
     const isTimeOfDay = day === 0
     return isTimeOfDay ? time : undefined
@@ -287,7 +288,8 @@ function formatTime(ms: number): string {
 
 /**
  * Returns a function that returns the name of the column at a position from 0. The name is the text in the header row,
- * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty.
+ * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty. Rows can have
+ * more cells than the header, so columns are named one after another when they are needed.
  */
 function createColumnNamer(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []

@@ -170,7 +170,7 @@ async function spoolPages(
   let hasDuplicates = false
   let repeatedCount = 0
   let resumedAt = performance.now()
-  const checkPage = createPagingCheck(system.name)
+  const assertPagingAdvances = createPagingCheck(system.name)
   const { table, key } = tables.shape
   for await (const page of stream.readPages(previousCursor)) {
     signal.throwIfAborted()
@@ -196,7 +196,7 @@ async function spoolPages(
         )
     }
     reporter.reportActivity()
-    checkPage(hasNewRecords)
+    assertPagingAdvances(hasNewRecords)
     if (page.cursor !== undefined && !hasDuplicates) cursor = page.cursor
     if (maxRecords !== undefined && tables.rootTable.spooled.rowCount > maxRecords) break
   }

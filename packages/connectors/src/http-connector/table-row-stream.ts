@@ -191,7 +191,7 @@ function createEmptyStream({ table, streamName, reporter, previousShape }: Table
     return {
       name: names[index]!,
       label,
-      // No value is evidence for the type TEXT, so a later load can still infer another type.
+      // The column has no values yet, so a later load can still infer another type than TEXT.
       ...(dataType ? { dataType } : { dataType: 'TEXT', evidence: 'NOTHING' }),
       ...(table.key.includes(path) && { primaryKey: true }),
     }

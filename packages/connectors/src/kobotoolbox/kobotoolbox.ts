@@ -71,7 +71,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
-  const checkPage = createPagingCheck(koboName)
+  const assertPagingAdvances = createPagingCheck(koboName)
   let path = 'api/v2/assets/'
   let options: RequestOptions = { query }
   while (surveys.length < maxListedSurveys) {
@@ -79,7 +79,7 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
     const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
     // Forms that are not deployed also count as progress for the paging check, because an account can have thousands of
     // them.
-    checkPage(assets.length > 0)
+    assertPagingAdvances(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
     const next = toText(response['next'])

@@ -39,17 +39,7 @@ export function compileKeyPattern(setting: string): KeyPattern {
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
     throw new SourceProblem('PATTERN_INVALID', `The key "${shortPattern}" is not a valid key pattern. ${problem}`)
-  if (alternatives.length > maxAlternatives)
-    throw new SourceProblem(
-      'PATTERN_TOO_LARGE',
-      `The braces in "${shortPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
-    )
-  const tokenCount = alternatives.reduce((sum, { length }) => sum + length, 0)
-  if (tokenCount > maxTokens)
-    throw new SourceProblem(
-      'PATTERN_TOO_LARGE',
-      `"${shortPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
-    )
+  assertPatternSize(alternatives, shortPattern)
   const literalPrefixes = alternatives.map(getLiteralPrefix)
   const prefix = literalPrefixes.reduce(getCommonPrefix)
   const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'LITERAL')
@@ -61,6 +51,20 @@ export function compileKeyPattern(setting: string): KeyPattern {
     prefix,
     matches: (key) => key.length <= maxKeyLength && alternatives.some((_, index) => matchesAlternative(key, index)),
   }
+}
+
+function assertPatternSize(alternatives: readonly (readonly PatternToken[])[], shortPattern: string): void {
+  if (alternatives.length > maxAlternatives)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `The braces in "${shortPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
+    )
+  const tokenCount = alternatives.reduce((sum, { length }) => sum + length, 0)
+  if (tokenCount > maxTokens)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `"${shortPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
+    )
 }
 
 /** Returns the error in a pattern, or undefined if the pattern is valid. */

@@ -45,8 +45,11 @@ const problemCodesByOracleCode: Record<string, DatabaseProblemCode> = {
   'NJS-138': 'OTHER_PROTOCOL',
 }
 
-/** The start of the message of the error for a redirect to an address that is not allowed. */
-export const redirectErrorStart = 'the database redirects its clients to'
+const redirectErrorStart = 'the database redirects its clients to'
+
+/** Creates the error for a redirect to a host that is not allowed. */
+export const createRedirectError = (host: string): Error =>
+  new Error(`${redirectErrorStart} ${host}, which is not an allowed address`)
 
 const oracleMessagePatterns: MessagePatterns = [
   [new RegExp(redirectErrorStart), 'ADDRESS_NOT_ALLOWED'],

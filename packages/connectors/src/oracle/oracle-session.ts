@@ -23,7 +23,7 @@ import {
 } from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { classifyOracleError, redirectErrorStart, UnsupportedName } from './classify-oracle-error.ts'
+import { classifyOracleError, createRedirectError, UnsupportedName } from './classify-oracle-error.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
@@ -229,9 +229,6 @@ function restrictConnections({ addresses, config, openedSockets }: SessionParame
   Object.assign(net, { connect: connectIfAllowed })
 }
 
-const createRedirectError = (host: string): Error =>
-  new Error(`${redirectErrorStart} ${host}, which is not an allowed address`)
-
 /** Types with values of up to several megabytes. The driver holds all rows of a response in memory at once. */
 const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
@@ -275,7 +272,8 @@ export async function writeAllRows(
       onRows(batch.length)
       for (const row of batch) {
         for (const [index, convert] of valueConverters.entries()) if (convert) row[index] = convert(row[index])
-        if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
+        const hasRoom = writeRow(encoder, sink, row)
+        if (!hasRoom) await sink.waitForRoom()
       }
     }
   } finally {

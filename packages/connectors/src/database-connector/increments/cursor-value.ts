@@ -23,7 +23,7 @@ const kindsByType: Partial<Record<DataType, CursorKind>> = {
 export const findCursorKind = (dataType: DataType): CursorKind | undefined => kindsByType[dataType]
 
 const momentPattern =
-  /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?$/
+  /^(?<year>\d{4,6})-(?<month>\d\d)-(?<day>\d\d)(?:[T ](?<hour>\d\d):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d{1,9})\d*)?)?)?\s*(?<zone>Z|[+-]\d\d(?::?\d\d)?)?$/
 
 /**
  * Parses a value that a database printed. Returns digits for a number, `2026-01-31` for a date, and `2026-01-31
@@ -35,9 +35,9 @@ export function parseCursorValue(kind: CursorKind, text: string): string | undef
   const value = text.trim()
   if (kind === 'NUMBER') return parseNumber(value)
   if (value === 'infinity') return 'FUTURE'
-  const match = momentPattern.exec(value)
-  if (!match) return undefined
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone] = match
+  const groups = momentPattern.exec(value)?.groups
+  if (!groups) return undefined
+  const { year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone } = groups
   if (year!.length > 4) return 'FUTURE'
   const seconds = toUnixSeconds(`${year}-${month}-${day}`, `${hour}:${minute}:${second}`)
   if (seconds === undefined) return undefined
