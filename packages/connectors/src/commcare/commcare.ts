@@ -132,8 +132,8 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
 const casesPerPage = 500
 
 /**
- * Yields the cases of a type, page by page, in the order in which CommCare received them. Includes closed cases. The API
- * leaves out deleted cases. The last page has the cursor of the next increment.
+ * Yields the cases of a type, page by page, in the order in which CommCare received them. Includes closed cases. The
+ * API leaves out deleted cases. The last page has the cursor of the next increment.
  */
 async function* readCases(
   http: HttpSession,

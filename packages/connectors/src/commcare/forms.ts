@@ -111,8 +111,8 @@ function parseAnswerList(answers: readonly unknown[], path: string, form: CommCa
 }
 
 /**
- * Converts a group of answers to an object. XML attributes have keys with an `@`, which is removed unless a question has
- * the same name. Leaves out keys with a `#`, which are about the XML source.
+ * Converts a group of answers to an object. XML attributes have keys with an `@`, which is removed unless a question
+ * has the same name. Leaves out keys with a `#`, which are about the XML source.
  */
 function parseGroup(group: object, path: string, form: CommCareForm | undefined): Record<string, unknown> {
   const fields: Record<string, unknown> = {}

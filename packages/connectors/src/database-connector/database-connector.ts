@@ -124,8 +124,8 @@ interface CursorUse {
 }
 
 /**
- * Returns the configuration of a read from a pipeline's settings. A table without its own increment has the increment of
- * the pipeline. Each increment continues from the stored position of its table.
+ * Returns the configuration of a read from a pipeline's settings. A table without its own increment has that of the
+ * pipeline. Each increment continues from the stored position of its table.
  */
 function getDatabaseConfig(
   kind: string,

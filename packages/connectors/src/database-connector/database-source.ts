@@ -145,7 +145,9 @@ function listStatements({ query, tables, increment }: DatabaseConfig): SourceSta
   )
 }
 
-/** Returns the addresses of the host. Throws `SourceProblem` HOST_UNKNOWN, or ADDRESS_NOT_ALLOWED for any other error. */
+/**
+ * Returns the addresses of the host. Throws `SourceProblem` HOST_UNKNOWN, or ADDRESS_NOT_ALLOWED for any other error.
+ */
 async function resolveHost(
   config: DatabaseConfig,
   resolveAddresses: AddressResolver,

@@ -36,7 +36,7 @@ const databaseEngine = await loadEngine(config.kind)
 
 const pendingCommands: DatabaseCommand[] = []
 const recycledMemory: ArrayBuffer[] = []
-/** The sink of the statement whose rows are being read. It receives the credits and the memory of the main thread. */
+/** The sink for the rows that are being read. It receives the credits and the memory of the main thread. */
 let activeSink: TupleSink | undefined
 let onCommand: (() => void) | undefined
 let isSignedIn = false

@@ -31,9 +31,9 @@ export interface PlanContext {
 }
 
 /**
- * Describes all statements and plans their reads, before any row is read. Throws one `SourceProblem` for all tables that
- * cannot be read. If the increment of one table cannot continue, all tables are read in full, because a publication
- * either merges into all of its tables or replaces all of them.
+ * Describes all statements and plans their reads, before any row is read. Throws one `SourceProblem` for all tables
+ * that cannot be read. If the increment of one table cannot continue, all tables are read in full, because a
+ * publication either merges into all of its tables or replaces all of them.
  */
 export async function planStatements(
   context: PlanContext,
@@ -51,7 +51,7 @@ export async function planStatements(
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
       problems.push(problem)
-      // Without a savepoint, the error has ended the transaction, so no other statement can be described.
+      // The error has ended a transaction without savepoints, so no other statement can be described.
       if (!session.withSavepoint) break
     }
   }
@@ -102,7 +102,9 @@ function planFullRead(context: PlanContext, { statement, described }: PlannedSta
   return planRows(context, { ...statement, increment }, described)
 }
 
-/** Gives the described columns their names in the warehouse, and plans which rows are read: all without an increment. */
+/**
+ * Gives the described columns their names in the warehouse, and plans which rows are read: all without an increment.
+ */
 async function planRows(
   { session, runWithTimeout }: PlanContext,
   statement: SourceStatement,

@@ -288,8 +288,8 @@ function formatTime(ms: number): string {
 
 /**
  * Returns a function that returns the name of the column at a position from 0. The name is the text in the header row,
- * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty. Rows can have
- * more cells than the header, so columns are named one after another when they are needed.
+ * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty. Rows can
+ * have more cells than the header, so columns are named one after another when they are needed.
  */
 function createColumnNamer(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []

@@ -17,8 +17,8 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
 
 /**
  * Returns the text column of the question at a path of names, such as `['home', 'child', 'age']`. It belongs to the
- * table of the innermost repeat group, and its path is relative to that group. `isRepeatGroup` is called with the start
- * of the path: `['home']`, then `['home', 'child']`, then the whole path.
+ * table of the innermost repeat group, and its path is relative to that group. `isRepeatGroup` receives the first
+ * names: `['home']`, then `['home', 'child']`, then all.
  */
 export function createQuestionColumn(
   names: readonly string[],

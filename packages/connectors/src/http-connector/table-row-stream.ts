@@ -116,7 +116,7 @@ function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dial
 
 /**
  * Returns the column types of the previous load. The label of a column is its path in the records, which replaces its
- * name in the warehouse. Returns undefined if there was no previous load.
+ * name in the warehouse. Returns undefined for the first load.
  */
 function findTableDialect(
   table: SpooledTable,

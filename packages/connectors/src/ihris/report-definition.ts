@@ -83,8 +83,8 @@ function parseBlock(block: ReportExtension): ReportBlock {
 }
 
 /**
- * Parses a link to another block. `linkTo` is the name of that block, or the path of a reference in it. `linkElement` is
- * the path in this block to which the link leads: its id, or a reference such as `PractitionerRole.practitioner`.
+ * Parses a link to another block. `linkTo` is the name of that block, or the path of a reference in it. `linkElement`
+ * is the path in this block to which the link leads: its id, or a reference such as `PractitionerRole.practitioner`.
  */
 function parseLink(link: ReportExtension): ReportLink {
   const block = parseBlock(link)

@@ -31,7 +31,7 @@ export async function* readNewObjects(
     const hasNoObjects = error instanceof SourceProblem && error.code === 'NO_OBJECTS'
     const isFirstLoad = previousLoad.columns.length === 0
     if (!hasNoObjects || isFirstLoad) throw error
-    // All loaded objects have been deleted. Their rows stay, so this is no error.
+    // All loaded objects have been deleted. Their rows stay, and nothing new is read.
     return { isSingle: false, objects: [] }
   })
   const { newObjects, changedObjects, unchangedObjects } = diffObjects(previousLoad, objects)

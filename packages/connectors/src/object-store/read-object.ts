@@ -79,8 +79,8 @@ export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
 const maxLoggedResumes = 10
 
 /**
- * Reads a downloaded object like an uploaded file: first unpacks or converts it if necessary, then reads its rows. Each of
- * these steps is one half of the progress. Throws `SourceProblem`, or the signal's reason after an abort.
+ * Reads a downloaded object like an uploaded file: first unpacks or converts it if necessary, then reads its rows. Both
+ * steps are one half of the progress each. Throws `SourceProblem`, or the signal's reason after an abort.
  */
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReadContext, 'filesDirectory' | 'options'>,

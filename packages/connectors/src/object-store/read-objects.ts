@@ -94,7 +94,9 @@ export async function* readIncrement(
   const rowCounts = new Map<string, number>()
   let readsAllObjects = false
 
-  /** Returns the unchanged objects if a changed object has fewer rows than before. Called after its rows are counted. */
+  /**
+   * Returns the unchanged objects if a changed object has fewer rows than before. Called after its rows are counted.
+   */
   function findFurtherObjects(): readonly StoredObject[] {
     const shorterObject = changedObjects.find(({ key }) => rowCounts.get(key)! < previousLoad.rows[key]!)
     if (shorterObject === undefined) return []

@@ -27,8 +27,8 @@ const maxBlockingMs = 20
 
 /**
  * Returns the objects that match a pipeline's `key` setting: a single one if the key is not a pattern, otherwise all
- * matching objects that are not empty, sorted by key, up to `maxResults` of them. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
- * error of the store.
+ * matching objects that are not empty, sorted by key, up to `maxResults` of them. Throws OBJECT_MISSING, NO_OBJECTS,
+ * TOO_MANY_OBJECTS, or an error of the store.
  */
 export async function selectObjects(selection: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retryPolicy, maxResults } = selection

@@ -202,7 +202,9 @@ async function* readChanges(http: HttpSession, query: SubmissionQuery, since: st
   yield* readDeletedSubmissions(http, query, `__system/deletedAt ge ${since}`)
 }
 
-/** Returns the latest time of a submission, an edit or a deletion in the records, or the earlier time if it is later. */
+/**
+ * Returns the latest time of a submission, an edit or a deletion in the records, or the earlier time if it is later.
+ */
 function findLatestTime(records: readonly unknown[], earlierTime: string): string {
   let latestTime = earlierTime
   for (const record of records) {

@@ -37,8 +37,8 @@ const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
 /**
- * Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. The number
- * of bytes that the server may send is limited for each request.
+ * Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. Each
+ * request limits the bytes that the server may send.
  */
 async function openOracleSession(parameters: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = parameters

@@ -93,8 +93,8 @@ function decodePath(pathname: string): string {
 }
 
 /**
- * Returns the query in the encoding that the signature requires, with the parameters sorted by name. If several have the
- * same name, only the first one counts.
+ * Returns the query in the encoding that the signature requires, with the parameters sorted by name. If several have
+ * the same name, only the first one counts.
  */
 function encodeCanonicalQuery({ search, searchParams }: URL): string {
   if (search === '') return ''

@@ -36,8 +36,8 @@ interface ConnectedSource<Type extends KnownType>
 }
 
 /**
- * Defines a connector for a source whose request body has a field (`connectionField`) with the address and the
- * credentials. The stored settings are the fields of this type of pipeline without the secrets.
+ * Defines a connector for a source with an address and credentials, which are in the field `connectionField` of the
+ * request body. The stored settings are the fields of this type of pipeline without the secrets.
  */
 export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,

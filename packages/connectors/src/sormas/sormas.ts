@@ -115,8 +115,8 @@ async function* readChangedRecords(
       start = nextStart
       continue
     }
-    // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the page
-    // is requested again with twice the size, to reach beyond such records.
+    // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the
+    // page is requested again with twice the size, to reach beyond such records.
     if (2 * size > maxSize) throw createResponseProblem(sormasName, 'records in the order of their changes')
     size *= 2
   }

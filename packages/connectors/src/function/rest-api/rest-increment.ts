@@ -145,9 +145,9 @@ function normalizeZone(zone: string): string {
 }
 
 /**
- * Formats a position for the request, in UTC. A timestamp is formatted like the example, a timestamp of the API: as a day
- * if the example has no time, with a space or `T` before the time, with milliseconds if the example has a fraction, and
- * with `Z` if the example has a time zone. Without an example, it has the form `2026-01-31T12:30:00Z`.
+ * Formats a position for the request, in UTC. A timestamp is formatted like the example, a timestamp of the API: as a
+ * day if the example has no time, with a space or `T` before the time, with milliseconds if the example has a fraction,
+ * and with `Z` if the example has a time zone. Without an example, it has the form `2026-01-31T12:30:00Z`.
  */
 function formatCursor(format: CursorFormat, position: bigint, example = ''): string {
   if (format === 'NUMBER' || format === 'UNIX_MILLISECONDS') return String(position)

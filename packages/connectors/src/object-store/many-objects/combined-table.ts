@@ -57,8 +57,8 @@ export function createCombinedTable(
 }
 
 /**
- * Returns, for each column of the combined table, the source of its values in the rows of an object: the index of one of
- * its columns (`sourceColumns`), constant bytes, the row number, or null (NULL) if the object lacks the column.
+ * Returns, for each column of the combined table, the source of its values in the rows of an object: the index of a
+ * column in `sourceColumns`, constant bytes, the row number, or null (NULL) if the object lacks the column.
  */
 export function findFieldSources(
   columns: readonly Column[],
@@ -171,7 +171,7 @@ export function findCommonType(firstType: StoredType, secondType: StoredType): S
   return { dataType: fitsDouble ? 'DOUBLE' : 'DECIMAL' }
 }
 
-/** Returns the wider one of two types of a family, whose types are in the order of their width. */
+/** Returns the wider one of two types, or undefined if the family, in the order of width, does not have both. */
 function findWiderType(
   firstType: StoredType,
   secondType: StoredType,

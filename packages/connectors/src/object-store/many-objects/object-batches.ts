@@ -264,9 +264,9 @@ const addKeyToReports = ({ key }: StoredObject, report: ReadReporter): ReadRepor
 })
 
 /**
- * Returns columns with types that fit all rows of an object. Reads the rows, and drops them, until no value needs a wider
- * type. Reads the whole file: stopping early would end the reader thread, and starting another one takes longer than
- * reading a small file.
+ * Returns columns with types that fit all rows of an object. Reads the rows, and drops them, until no value needs a
+ * wider type. Reads the whole file: stopping early would end the reader thread, and starting another one takes longer
+ * than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
   let candidateColumns = columns

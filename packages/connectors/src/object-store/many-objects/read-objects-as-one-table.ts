@@ -173,8 +173,8 @@ function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts 
 }
 
 /**
- * Returns a reporter for one batch. It adds the totals of the batches before (`totalsBefore`) to the progress. Its method
- * `countRows` returns the number of rows of all batches until now. `size` is the number of bytes of the batch.
+ * Returns a reporter for one batch. It adds the totals of the batches before (`totalsBefore`) to the progress. Its
+ * method `countRows` returns the number of rows of all batches until now. `size` is the number of bytes of the batch.
  */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
