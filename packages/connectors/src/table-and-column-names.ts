@@ -18,18 +18,19 @@ const truncationToleranceBytes = 8
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns a column name in snake_case for each path: `demo_age` for `demo/age`. A leading `_` stays. A name ends with
- * eight digits of the path's hash if it was truncated, or if several paths would have the same name and this path is
- * not itself that name. The hash makes each name independent of the order of the paths.
+ * Returns a unique column name in snake_case for each path: `demo_age` for `demo/age`. A leading `_` stays. A name ends
+ * with eight digits of the path's hash if it was truncated, or if several paths would have the same name. The path that
+ * is itself that name gets no hash. The hash makes each name independent of the order of the paths.
  */
 export function createColumnNames(paths: readonly string[]): string[] {
-  const identifierNames = paths.map(toIdentifier)
-  const occurrences = new Map<string, number>()
-  for (const name of identifierNames) occurrences.set(name, (occurrences.get(name) ?? 0) + 1)
-  return identifierNames.map((name, index) => {
-    const path = paths[index]!
-    const hasClash = occurrences.get(name)! > 1 && path !== name
-    return hasClash || isTruncated(path) ? addPathHash(name, path) : name
+  const namesWithoutHash = paths.map(toIdentifier)
+  const pathCounts = new Map<string, number>()
+  for (const name of namesWithoutHash) pathCounts.set(name, (pathCounts.get(name) ?? 0) + 1)
+  return paths.map((path, index) => {
+    const name = namesWithoutHash[index]!
+    const isSharedName = pathCounts.get(name)! > 1
+    const needsHash = isTruncated(path) || (isSharedName && path !== name)
+    return needsHash ? addPathHash(name, path) : name
   })
 }
 

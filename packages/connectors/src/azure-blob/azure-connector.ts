@@ -123,12 +123,6 @@ function decodeBlobName(element: XmlElement | undefined): string {
 }
 
 /**
- * Five empty lines in the text to sign, for the headers Content-Encoding, Content-Language, Content-Length, Content-MD5
- * and Content-Type. A GET request has none of these headers.
- */
-const emptyHeaderLines = '\n'.repeat(5)
-
-/**
  * Returns the headers of a GET request with the date and the API version. If there is an account key, they include a
  * Shared Key signature. Throws AUTHENTICATION_FAILED for an invalid key.
  */
@@ -151,17 +145,27 @@ export function buildTextToSign(url: URL, headers: Readonly<Record<string, strin
   const azureHeaders = Object.entries(headers)
     .filter(([name]) => name.startsWith('x-ms-'))
     .map(([name, value]) => `${name}:${value.trim()}\n`)
-  const ifMatch = headers['if-match'] ?? ''
-  const range = headers['range'] ?? ''
-  // The lines of If-Modified-Since, If-Match, If-None-Match, If-Unmodified-Since and Range.
-  const conditions = ['', ifMatch, '', '', range].join('\n')
+  // The format requires a line for each of these headers, even if the request does not have it.
+  const standardHeaders = [
+    'content-encoding',
+    'content-language',
+    'content-length',
+    'content-md5',
+    'content-type',
+    'date',
+    'if-modified-since',
+    'if-match',
+    'if-none-match',
+    'if-unmodified-since',
+    'range',
+  ].map((name) => `${headers[name] ?? ''}\n`)
   const parameterNames = [...new Set(url.searchParams.keys())].toSorted()
   const parameters = parameterNames.map((name) => {
     const values = url.searchParams.getAll(name).toSorted().join(',')
     return `\n${name.toLowerCase()}:${values}`
   })
   const resource = `/${account}${url.pathname}${parameters.join('')}`
-  return `GET\n${emptyHeaderLines}\n${conditions}\n${azureHeaders.toSorted().join('')}${resource}`
+  return `GET\n${standardHeaders.join('')}${azureHeaders.toSorted().join('')}${resource}`
 }
 
 function decodeAccountKey(accountKey: string): Buffer {

@@ -135,10 +135,13 @@ function findExplanation(
   { status, code }: StoreErrorResponse,
   { config, key, targetsAccount }: AzureRequest,
 ): AzureExplanation | undefined {
-  const isDeniedOrMissing = status === 403 || status === 404
-  const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
-  if (isDeniedOrMissing && targetsAccount && config.accountKey === undefined) return containerListDenied
-  if (isDeniedOrMissing && !targetsAccount && isAnonymous) return anonymousAccessDenied
+  const hasAccountKey = config.accountKey !== undefined
+  const isAnonymous = !hasAccountKey && config.sasToken === undefined
+  // Azure also returns 404 for what the credentials do not permit.
+  if (status === 403 || status === 404) {
+    if (targetsAccount && !hasAccountKey) return containerListDenied
+    if (!targetsAccount && isAnonymous) return anonymousAccessDenied
+  }
   if (Object.hasOwn(explanationsByCode, code)) return explanationsByCode[code]
   if (status === 401) return credentialsRejected
   if (status === 403) return accessDenied

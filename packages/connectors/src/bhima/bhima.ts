@@ -70,6 +70,10 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
+/**
+ * Returns the query parameters of a list request: those of the resource, the project, and the first and last day.
+ * Leaves out filters that the resource does not support.
+ */
 function createListQuery(
   { query, dayParameters, isFilteredByProject }: BhimaResource,
   project: string,

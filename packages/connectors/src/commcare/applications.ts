@@ -71,16 +71,17 @@ export function listForms(applications: readonly CommCareApplication[]): Map<str
         const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, commCareName)
         const id = toText(xmlns)
         if (id === undefined) continue
-        const form = forms.get(id) ?? createForm(getTranslation(title) ?? id, application.name, module.name, code)
+        const name = getTranslation(title) ?? id
+        const form = forms.get(id) ?? createForm(name, [application.name, module.name, name], code)
         forms.set(id, form)
         addQuestions(form, toArray(questions) as Record<string, unknown>[])
       }
   return forms
 }
 
-const createForm = (name: string, application: string, module: string, code: unknown): CommCareForm => ({
+const createForm = (name: string, menuNames: readonly string[], code: unknown): CommCareForm => ({
   name,
-  menuPath: [application, module, name].filter(Boolean).join(' / '),
+  menuPath: menuNames.filter(Boolean).join(' / '),
   code: toText(code),
   columns: [],
   repeats: new Set(),
@@ -90,31 +91,41 @@ const createForm = (name: string, application: string, module: string, code: unk
 /** Question types with answers that are always text. */
 const textTypePattern = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
-/**
- * Adds the repeat groups, the geopoints, and the columns of text questions to a form. `value` is the path of a question
- * or a group, and `repeat` the path of the repeat group that contains it. A repeat group is known from its own entry or
- * from its questions.
- */
+/** Adds the repeat groups, the geopoints, and the columns of text questions to a form. */
 function addQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
-  for (const { repeat, tag, value, type } of questions) {
-    if (tag === 'repeat' || type === 'Repeat') form.repeats.add(getFormPath(value))
-    if (toText(repeat) !== undefined) form.repeats.add(getFormPath(repeat))
-  }
+  for (const path of listRepeatPaths(questions)) form.repeats.add(path)
   const columnIds = new Set(form.columns.map(getColumnId))
-  for (const { tag, value, type } of questions) {
-    const path = getFormPath(value)
+  for (const question of questions) {
+    const path = getFormPath(question['value'])
     if (path === '') continue
-    const typeName = toText(type) ?? ''
-    if (/^geopoint$/i.test(typeName)) form.geopoints.add(path)
-    const hasTextAnswers = textTypePattern.test(typeName) || toText(tag)?.startsWith('select')
-    if (!hasTextAnswers) continue
-    // The first segment is `form`, which the paths of repeat groups do not contain.
-    const isRepeatGroup = ([, ...segments]: readonly string[]) => form.repeats.has(segments.join('/'))
-    const column = createQuestionColumn(['form', ...path.split('/')], isRepeatGroup, '.')
-    if (!columnIds.has(getColumnId(column))) form.columns.push(column)
-    columnIds.add(getColumnId(column))
+    if (/^geopoint$/i.test(toText(question['type']) ?? '')) form.geopoints.add(path)
+    if (!hasTextAnswers(question)) continue
+    const column = createTextColumn(path, form.repeats)
+    const columnId = getColumnId(column)
+    if (columnIds.has(columnId)) continue
+    columnIds.add(columnId)
+    form.columns.push(column)
   }
 }
+
+/** Lists the paths of the repeat groups, which have an entry of their own or are named by the questions in them. */
+const listRepeatPaths = (questions: readonly Record<string, unknown>[]): string[] =>
+  questions.flatMap(({ tag, type, value: ownPath, repeat: pathOfGroup }) => {
+    const isRepeatGroup = tag === 'repeat' || type === 'Repeat'
+    const isInRepeatGroup = toText(pathOfGroup) !== undefined
+    return [...(isRepeatGroup ? [getFormPath(ownPath)] : []), ...(isInRepeatGroup ? [getFormPath(pathOfGroup)] : [])]
+  })
+
+const hasTextAnswers = ({ type, tag }: Record<string, unknown>): boolean =>
+  textTypePattern.test(toText(type) ?? '') || (toText(tag) ?? '').startsWith('select')
+
+/** Returns the column of the question at a path in the form. Answers are in the field `form` of a submission. */
+const createTextColumn = (path: string, repeatPaths: ReadonlySet<string>): KnownColumn =>
+  createQuestionColumn(
+    ['form', ...path.split('/')],
+    ([_form, ...groupNames]) => repeatPaths.has(groupNames.join('/')),
+    '.',
+  )
 
 const getColumnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
 

@@ -132,8 +132,8 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
 const casesPerPage = 500
 
 /**
- * Reads the cases of a type in the order in which CommCare received them. Yields one page at a time and follows the
- * link to the next one. Includes closed cases. The API leaves out deleted cases.
+ * Yields the cases of a type, page by page, in the order in which CommCare received them. Includes closed cases. The
+ * API leaves out deleted cases. The last page has the cursor of the next increment.
  */
 async function* readCases(
   http: HttpSession,
@@ -150,12 +150,14 @@ async function* readCases(
       const indexedOn = getIndexedOn(record)
       if (indexedOn > latestIndexedOn) latestIndexedOn = indexedOn
     }
-    const next = toText(parseObject(response, commCareName)['next'])
-    const isLast = next === undefined
-    yield { records, cursor: isLast ? createNextCursor(latestIndexedOn, http.startedAt(), since) : undefined }
-    if (isLast) return
-    // The link to the next page already contains all query parameters.
-    path = http.resolveLink(next)
+    const nextLink = toText(parseObject(response, commCareName)['next'])
+    if (nextLink === undefined) {
+      yield { records, cursor: createNextCursor(latestIndexedOn, http.startedAt(), since) }
+      return
+    }
+    yield { records }
+    // The link already contains all query parameters.
+    path = http.resolveLink(nextLink)
     query = {}
   }
 }

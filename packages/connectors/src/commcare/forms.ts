@@ -93,31 +93,39 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
 }
 
 /**
- * Converts an answer, or a group of answers, to a value of a record. Removes empty texts and keys that start with `#`.
- * Removes the `@` of attributes unless another key has the same name. Parses geopoints. Returns the rows of a repeat
- * group as a list, even if there is only one.
+ * Converts the answer, or the group of answers, at a path of the form to a value of a record. Returns undefined for a
+ * question without an answer. Parses geopoints.
  */
-function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
-  if (Array.isArray(value)) {
-    const rows = value.map((row) => parseAnswer(row, path, form))
-    // CommCare returns an empty text for a row of a repeat group without answers.
-    return form?.repeats.has(path) ? rows.map((row) => (typeof row === 'object' ? row : {})) : rows
-  }
-  if (value === '') return undefined
-  if (typeof value === 'string' && form?.geopoints.has(path))
-    return value.trim() === '' ? undefined : parseGeopoint(value)
-  if (typeof value !== 'object' || value === null) return value
+function parseAnswer(answer: unknown, path: string, form: CommCareForm | undefined): unknown {
+  if (Array.isArray(answer)) return parseAnswerList(answer, path, form)
+  if (answer === '') return undefined
+  if (typeof answer === 'string' && form?.geopoints.has(path))
+    return answer.trim() === '' ? undefined : parseGeopoint(answer)
+  return typeof answer === 'object' && answer !== null ? parseGroup(answer, path, form) : answer
+}
+
+function parseAnswerList(answers: readonly unknown[], path: string, form: CommCareForm | undefined): unknown[] {
+  const values = answers.map((answer) => parseAnswer(answer, path, form))
+  // CommCare returns an empty text for a row of a repeat group without answers.
+  return form?.repeats.has(path) ? values.map((row) => (typeof row === 'object' ? row : {})) : values
+}
+
+/**
+ * Converts a group of answers to an object. XML attributes have keys with an `@`, which is removed unless a question
+ * has the same name. Leaves out keys with a `#`, which are about the XML source.
+ */
+function parseGroup(group: object, path: string, form: CommCareForm | undefined): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  for (const [key, answer] of Object.entries(value)) {
+  for (const [key, answer] of Object.entries(group)) {
     if (key.startsWith('#')) continue
     const name = key.replace(/^@/, '')
-    const isAttributeWithTakenName = name !== key && name in value
-    const fieldName = isAttributeWithTakenName ? key : name
-    const fieldPath = path === '' ? name : `${path}/${name}`
-    const parsed = parseAnswer(answer, fieldPath, form)
-    if (parsed === undefined) continue
-    const isSingleRow = form?.repeats.has(fieldPath) && typeof parsed === 'object' && !Array.isArray(parsed)
-    fields[fieldName] = isSingleRow ? [parsed] : parsed
+    const hasQuestionOfSameName = name !== key && name in group
+    const answerPath = path === '' ? name : `${path}/${name}`
+    const value = parseAnswer(answer, answerPath, form)
+    if (value === undefined) continue
+    // CommCare returns the only row of a repeat group as an object instead of a list.
+    const isOnlyRow = form?.repeats.has(answerPath) && typeof value === 'object' && !Array.isArray(value)
+    fields[hasQuestionOfSameName ? key : name] = isOnlyRow ? [value] : value
   }
   return fields
 }

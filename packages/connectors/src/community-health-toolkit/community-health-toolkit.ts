@@ -47,10 +47,12 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
       isStoredAsJson: (path) => path === '_attachments',
       async *readPages(cursor) {
         let lastSequence: string | undefined
-        for await (const { results, sequence } of readChanges(http, cursor)) {
+        for await (const { changes, sequence } of readChanges(http, cursor)) {
           // Only increments include deleted documents, so that their rows can be removed; a full read leaves them out.
-          const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
-          const records = documents.filter((document) => document !== undefined)
+          const includeDeleted = cursor !== undefined
+          const records = changes
+            .map((change) => parseChange(change, filter, includeDeleted))
+            .filter((record) => record !== undefined)
           lastSequence = sequence
           // Pages without selected documents are not yielded, because a rare form can be missing on many consecutive
           // pages.
@@ -92,23 +94,24 @@ const maxChangesPerPage = 1_000
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
-): AsyncGenerator<{ results: readonly unknown[]; sequence: string }, void, void> {
+): AsyncGenerator<{ changes: readonly unknown[]; sequence: string }, void, void> {
   let since = toText(cursor) ?? '0'
   let limit = maxChangesPerPage
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {
         subject: 'The changes feed',
+        // `seq_interval` makes CouchDB compute one sequence number per page, because that is slow.
         query: { since, limit: size, include_docs: true, seq_interval: size },
       }),
     )
     limit = pageSize
-    const results = parseList(page, 'CouchDB', 'results')
+    const changes = parseList(page, 'CouchDB', 'results')
     const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
     const sequence = toText(lastSequence) ?? since
     // CouchDB can return different texts for the same sequence number. So an empty page keeps the cursor unchanged.
-    if (results.length === 0) return
-    yield { results, sequence }
+    if (changes.length === 0) return
+    yield { changes, sequence }
     if (pending === 0 || sequence === since) return
     since = sequence
   }
@@ -126,38 +129,43 @@ type DocumentFields = Readonly<Record<string, unknown>>
 const defaultContactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Converts a document to a row of the pipeline's own table. The contents become the single row of a nested group, such
- * as `report pregnancy`; each group becomes a further table. A deleted document becomes a row with `deleted: true` if
- * `includeDeleted` is set. Returns undefined if the document is neither a report nor a contact, or if the settings
- * exclude it.
+ * Converts a change of a document to a record. The contents of the document are in a list with one item, under a name
+ * such as `report pregnancy`, because each form and kind of contact becomes a child table. Returns undefined if the
+ * document is neither a report nor a contact, or if the settings exclude it.
  */
-function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
-  const { id, deleted, doc } = (result ?? {}) as DocumentFields
-  const key = toText(id)
-  if (key === undefined || key.startsWith('_design/') || key.startsWith('org.couchdb.user:')) return undefined
-  if (deleted === true) return includeDeleted ? { _id: key, deleted: true } : undefined
-  if (typeof doc !== 'object' || doc === null) return undefined
-  const group = findGroup(doc as DocumentFields, filter)
-  if (group === undefined) return undefined
-  const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = doc as DocumentFields
+function parseChange(change: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
+  const { id, deleted, doc: document } = (change ?? {}) as DocumentFields
+  const documentId = toText(id)
+  const isInternal = documentId?.startsWith('_design/') || documentId?.startsWith('org.couchdb.user:')
+  if (documentId === undefined || isInternal) return undefined
+  if (deleted === true) return includeDeleted ? { _id: documentId, deleted: true } : undefined
+  if (typeof document !== 'object' || document === null) return undefined
+  const childTable = findChildTable(document as DocumentFields, filter)
+  if (childTable === undefined) return undefined
+  const { _id, _rev, type, form, contact_type, name, reported_date, ...contents } = document as DocumentFields
   const reportedDate = parseTimestamp(reported_date)
+  const childRow = {
+    reported_date: reportedDate,
+    ...(name !== undefined && { name }),
+    ...omitEmptyAnswers(contents),
+  }
   return {
     _id,
     type,
     form,
     contact_type,
-    ...(group.startsWith('contact') && { name }),
+    ...(childTable.startsWith('contact') && { name }),
     reported_date: reportedDate,
     deleted: false,
-    [group]: [{ reported_date: reportedDate, ...(name !== undefined && { name }), ...omitEmptyAnswers(contents) }],
+    [childTable]: [childRow],
   }
 }
 
 /**
- * Returns the group (form or kind of contact) of a document. Returns undefined if it is neither a report nor a contact,
- * or if the settings exclude it.
+ * Returns the name of the child table for a document, such as `report pregnancy` or `contact person`. Returns undefined
+ * if it is neither a report nor a contact, or if the settings exclude it.
  */
-function findGroup(
+function findChildTable(
   { type, form, contact_type: contactType }: DocumentFields,
   { forms, includesContacts }: DocumentFilter,
 ): string | undefined {

@@ -5,7 +5,7 @@ import { createTableName } from '../table-and-column-names.ts'
 import type { DatabaseTable } from './database-config.ts'
 import { formatStatementName } from './database-session.ts'
 import type { DatabaseRowStream } from './database-source.ts'
-import { createDatabaseState, listFilledTables, type StoredCursor } from './increments/increment-settings.ts'
+import { createDatabaseState, listTablesOfEarlierRuns, type StoredCursor } from './increments/increment-settings.ts'
 
 /**
  * Returns each table's name in the warehouse: the name of the pipeline's own table, two underscores, and the table's
@@ -14,31 +14,32 @@ import { createDatabaseState, listFilledTables, type StoredCursor } from './incr
 export const nameAdditionalTables = (ownTable: string, tables: readonly DatabaseTable[]): string[] =>
   tables.map(({ name }) => createTableName(ownTable, [name]))
 
-/** Returns the index of the first name that equals an earlier one, or -1. */
-export const findNameClash = (names: readonly string[]): number =>
-  names.findIndex((name, index) => names.indexOf(name) < index)
-
 /**
- * Returns a message for the user about two tables with the same name in the warehouse. `names` are the names of the
- * tables in the warehouse, and `secondIndex` is the result of `findNameClash`.
+ * Returns the index of the first table with the same warehouse name as an earlier table, and a message for the user.
+ * `names` are the warehouse names of the tables, in the same order. Returns undefined if all names differ.
  */
-export function describeNameClash(
+export function findNameClash(
   tables: readonly DatabaseTable[],
   names: readonly string[],
-  secondIndex: number,
-): string {
-  const name = names[secondIndex]!
-  const firstTable = formatTable(tables[names.indexOf(name)]!)
-  const secondTable = formatTable(tables[secondIndex]!)
-  if (firstTable === secondTable) return `The table ${firstTable} is listed twice. Remove one of the two entries.`
-  return `The tables ${firstTable} and ${secondTable} would both fill ${name}. Load one of them with another pipeline.`
+): { index: number; message: string } | undefined {
+  const index = names.findIndex((name, position) => names.indexOf(name) < position)
+  const name = names[index]
+  if (name === undefined) return undefined
+  const earlierTable = formatTable(tables[names.indexOf(name)]!)
+  const table = formatTable(tables[index]!)
+  const message =
+    earlierTable === table
+      ? `The table ${table} is listed twice. Remove one of the two entries.`
+      : `The tables ${earlierTable} and ${table} would both fill ${name}. Load one of them with another pipeline.`
+  return { index, message }
 }
 
 const formatTable = (table: DatabaseTable): string => formatStatementName({ table: '', ...table })
 
 /**
  * Yields the stream of each table under its name in the warehouse, then the pipeline's own table, which lists the
- * tables. The cursors of all tables are stored with the own table.
+ * tables. The cursors of all tables are stored with the own table. `streams` has one stream per table, in the order of
+ * `tables`.
  */
 export async function* nameTableStreams(
   streams: AsyncIterable<DatabaseRowStream>,
@@ -47,24 +48,26 @@ export async function* nameTableStreams(
   report: ReadReporter,
 ): AsyncGenerator<RowStream, void, void> {
   const names = nameAdditionalTables(request.table ?? 'preview', tables)
-  const clashIndex = findNameClash(names)
-  if (clashIndex >= 0) throw new SourceProblem('DUPLICATE_TABLE', describeNameClash(tables, names, clashIndex))
+  const clash = findNameClash(tables, names)
+  if (clash) throw new SourceProblem('DUPLICATE_TABLE', clash.message)
   logFormerTables(request, names, report)
   const listedTables: ListedTable[] = []
   const positions: Record<string, StoredCursor> = {}
+  let tableIndex = 0
   for await (const { cursor, rowsRead, ...stream } of streams) {
-    const index = listedTables.length
-    const name = names[index]!
+    const name = names[tableIndex]!
     yield { ...stream, table: name }
+    // The consumer has read all rows of this table.
     if (cursor) positions[name] = cursor()
-    listedTables.push({ name, content: formatTable(tables[index]!), rowsRead: rowsRead() })
+    listedTables.push({ name, content: formatTable(tables[tableIndex]!), rowsRead: rowsRead() })
+    tableIndex += 1
   }
   yield createTableListStream(listedTables, () => createDatabaseState(request, names, positions))
 }
 
 /** Logs the tables of earlier runs that this run does not load. */
 function logFormerTables(request: ReadRequest, names: readonly string[], report: ReadReporter): void {
-  const formerTables = listFilledTables(request).filter((name) => !names.includes(name))
+  const formerTables = listTablesOfEarlierRuns(request).filter((name) => !names.includes(name))
   if (formerTables.length > 0)
     report.log(
       'INFO',

@@ -18,6 +18,8 @@ import {
   findIncrementStart,
   hasIncrements,
   type IncrementSettings,
+  ownTablePosition,
+  type StoredCursor,
   type TablePositions,
 } from './increments/increment-settings.ts'
 import { nameAdditionalTables, nameTableStreams } from './additional-tables.ts'
@@ -122,8 +124,8 @@ interface CursorUse {
 }
 
 /**
- * Returns the configuration of a read from a pipeline's settings. A table without its own increment has the
- * increment of the pipeline. Each increment continues from the stored position of its table.
+ * Returns the configuration of a read from a pipeline's settings. A table without its own increment has that of the
+ * pipeline. Each increment continues from the stored position of its table.
  */
 function getDatabaseConfig(
   kind: string,
@@ -133,14 +135,15 @@ function getDatabaseConfig(
   const { type, settings, secrets } = request
   const { jdbcSource, sqlQuery, tables, incremental } = settings as DatabaseSettings
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
+  const createIncrement = (increment: IncrementSettings, previousCursor?: StoredCursor): IncrementRequest => ({
+    ...increment,
+    storesCursor,
+    ...(previousCursor && { previousCursor }),
+  })
   const positionNames = listPositionNames(tables ?? [], request.table)
-  const createIncrement = (increment: IncrementSettings, positionName: string): IncrementRequest => {
-    const previousCursor = positions[positionName]
-    return { ...increment, storesCursor, ...(previousCursor && { previousCursor }) }
-  }
   const tableConfigs = tables?.map(({ incremental: tableIncremental, ...table }, index): DatabaseTable => {
     const increment = tableIncremental ?? incremental
-    return increment ? { ...table, increment: createIncrement(increment, positionNames[index]!) } : table
+    return increment ? { ...table, increment: createIncrement(increment, positions[positionNames[index]!]) } : table
   })
   return {
     kind,
@@ -153,15 +156,13 @@ function getDatabaseConfig(
     trustServerCertificate: trustServerCertificate ?? false,
     ...(sqlQuery !== undefined && { query: sqlQuery }),
     ...(tableConfigs && { tables: tableConfigs }),
-    ...(incremental && { increment: createIncrement(incremental, '') }),
+    ...(incremental && { increment: createIncrement(incremental, positions[ownTablePosition]) }),
   }
 }
 
-/**
- * Returns the names under which the positions of the tables are stored. The name is '' for a query or a single table.
- */
+/** Returns the names under which the positions of the tables are stored. */
 const listPositionNames = (tables: readonly DatabaseTable[], ownTable = 'preview'): string[] =>
-  tables.length > 1 ? nameAdditionalTables(ownTable, tables) : ['']
+  tables.length > 1 ? nameAdditionalTables(ownTable, tables) : [ownTablePosition]
 
 const findStart = (request: ReadRequest) =>
   findIncrementStart(request, listPositionNames((request.settings as DatabaseSettings).tables ?? [], request.table))
@@ -173,8 +174,8 @@ function parseTableId(id: string): DatabaseTable {
 }
 
 /**
- * Yields the stream of the query or of the only table as the pipeline's own table. In a row stream, the own table has
- * an empty name.
+ * Yields the stream of the query or of the only table as the pipeline's own table, which has an empty name in a row
+ * stream. Its cursor is the position at which the next increment starts.
  */
 async function* toOwnTable(
   streams: AsyncIterable<DatabaseRowStream>,
@@ -182,8 +183,8 @@ async function* toOwnTable(
 ): AsyncGenerator<RowStream, void, void> {
   for await (const { cursor, rowsRead: _, ...stream } of streams) {
     const position = cursor?.()
-    const hasPosition = position?.value !== undefined
-    const state = createDatabaseState(request, [], hasPosition ? { '': position } : {})
+    const hasCursorValue = position?.value !== undefined
+    const state = createDatabaseState(request, [], hasCursorValue ? { [ownTablePosition]: position } : {})
     yield { ...stream, table: '', ...(state && { cursor: () => state }) }
   }
 }

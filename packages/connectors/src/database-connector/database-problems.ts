@@ -84,8 +84,9 @@ export function findDatabaseProblem(
   if (isBug(error)) return undefined
   const classified = classifyError(error, config, engine)
   if (!classified) return undefined
-  if (classified.code === 'CONNECTION_LOST' && !isSignedIn) classified.code = 'CONNECTION_CLOSED'
-  return createDatabaseProblem(classified, config, engine.name, { cause: redactError(error, config) })
+  const closedBeforeSignIn = classified.code === 'CONNECTION_LOST' && !isSignedIn
+  const code = closedBeforeSignIn ? 'CONNECTION_CLOSED' : classified.code
+  return createDatabaseProblem({ ...classified, code }, config, engine.name, { cause: redactError(error, config) })
 }
 
 function classifyError(error: unknown, config: DatabaseConfig, engine: DatabaseEngine): ClassifiedError | undefined {

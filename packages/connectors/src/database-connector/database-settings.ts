@@ -3,7 +3,7 @@ import { databaseAccess, defaultPorts } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
-import { describeNameClash, findNameClash, nameAdditionalTables } from './additional-tables.ts'
+import { findNameClash, nameAdditionalTables } from './additional-tables.ts'
 
 type DatabaseBody = SourceOf<DatabaseType>
 
@@ -68,8 +68,8 @@ function assertDistinctTables(tables: NonNullable<DatabaseBody['tables']>): void
   // Names with variables are unknown here too, so they count as distinct. A run checks them after it has replaced the
   // variables.
   const names = tableNames.map((name, index) => (tables[index]!.name.includes('${') ? `${index}` : name))
-  const clashIndex = findNameClash(names)
-  if (clashIndex >= 0) throw new InvalidSetting(`/tables/${clashIndex}`, describeNameClash(tables, names, clashIndex))
+  const clash = findNameClash(tables, names)
+  if (clash) throw new InvalidSetting(`/tables/${clash.index}`, clash.message)
 }
 
 /**

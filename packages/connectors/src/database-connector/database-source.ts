@@ -52,8 +52,9 @@ export async function testDatabaseConnection(...connection: Parameters<typeof li
 }
 
 /**
- * Returns the columns of the query, or of the last table. Returns an empty list if the configuration contains neither.
- * Reads no rows. Throws `SourceProblem` if the connection or a statement fails.
+ * Connects, describes the query or all tables, and returns the columns of the query or of the last table. Returns an
+ * empty list if the configuration contains neither. Reads no rows. Throws `SourceProblem` if the connection or a
+ * statement fails.
  */
 export async function listStatementColumns(
   config: DatabaseConfig,
@@ -64,17 +65,17 @@ export async function listStatementColumns(
   const addresses = await resolveHost(config, resolveAddresses)
   const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
-  if (statements.length === 0) thread.send({ kind: 'end' })
   let columns: RowStream['columns'] = []
-  let describedCount = 0
-  for (;;) {
+  for (let describedCount = 0; describedCount < statements.length; ) {
     const message = await thread.receive()
-    if (message.kind === 'finished') return columns
     if (message.kind !== 'described') continue
     columns = message.columns
     describedCount += 1
-    if (describedCount === statements.length) thread.send({ kind: 'end' })
   }
+  thread.send({ kind: 'end' })
+  // A thread that is disposed before its last message would cancel its query first.
+  while ((await thread.receive()).kind !== 'finished');
+  return columns
 }
 
 /**
@@ -93,10 +94,11 @@ async function* readDatabase(
   const addresses = await resolveHost(config, resolveAddresses)
   await using reader = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
   const descriptions = await reader.describeAll()
-  for (const [index, { columns, notes, estimatedBytes, increment }] of descriptions.entries()) {
-    const { cursor, fullRead, deletedColumn } = increment ?? {}
-    if (fullRead !== undefined) report.readsEverything?.(fullRead)
-    const name = formatStatementName(statements[index]!)
+  for (const [index, description] of descriptions.entries()) {
+    const { columns, notes, increment } = description
+    if (increment?.fullRead !== undefined) report.readsEverything?.(increment.fullRead)
+    const statement = statements[index]!
+    const name = formatStatementName(statement)
     const position = statements.length > 1 ? ` (${index + 1} of ${statements.length})` : ''
     report.log(
       'INFO',
@@ -104,24 +106,34 @@ async function* readDatabase(
       `Read ${name}${position}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
     )
     reader.log(notes)
-    const size = estimatedBytes === undefined ? {} : { size: estimatedBytes }
-    let rowsRead = 0
-    const setRowsRead = (count: number) => {
-      rowsRead = count
-    }
-    const rows = (types: readonly StoredType[]) => reader.rows(index, types, setRowsRead)
-    yield {
-      table: statements[index]!.table,
-      columns,
-      content: { format: 'copy-binary', rows, ...size },
-      ...(cursor && { cursor: () => cursor }),
-      ...(fullRead !== undefined && { whole: () => true }),
-      ...(deletedColumn !== undefined && { deletedColumn }),
-      rowsRead: () => rowsRead,
-    }
-    if (statements.length > 1) report.log('INFO', 'LOW', `${name} has ${formatCount(rowsRead, 'row')}.`)
+    const stream = createRowStream(statement.table, description, (types, onEnd) => reader.rows(index, types, onEnd))
+    yield stream
+    if (statements.length > 1) report.log('INFO', 'LOW', `${name} has ${formatCount(stream.rowsRead(), 'row')}.`)
   }
   reader.end()
+}
+
+/** Creates the row stream of a described statement. `readRows` calls `onEnd` with the number of rows. */
+function createRowStream(
+  table: string,
+  { columns, estimatedBytes, increment = {} }: StatementDescription,
+  readRows: (types: readonly StoredType[], onEnd: (rowCount: number) => void) => AsyncIterable<TupleChunk>,
+): DatabaseRowStream {
+  const { cursor, fullRead, deletedColumn } = increment
+  let rowsRead = 0
+  const rows = (types: readonly StoredType[]) =>
+    readRows(types, (rowCount) => {
+      rowsRead = rowCount
+    })
+  return {
+    table,
+    columns,
+    content: { format: 'copy-binary', rows, ...(estimatedBytes !== undefined && { size: estimatedBytes }) },
+    ...(cursor && { cursor: () => cursor }),
+    ...(fullRead !== undefined && { whole: () => true }),
+    ...(deletedColumn !== undefined && { deletedColumn }),
+    rowsRead: () => rowsRead,
+  }
 }
 
 function listStatements({ query, tables, increment }: DatabaseConfig): SourceStatement[] {
@@ -133,6 +145,9 @@ function listStatements({ query, tables, increment }: DatabaseConfig): SourceSta
   )
 }
 
+/**
+ * Returns the addresses of the host. Throws `SourceProblem` HOST_UNKNOWN, or ADDRESS_NOT_ALLOWED for any other error.
+ */
 async function resolveHost(
   config: DatabaseConfig,
   resolveAddresses: AddressResolver,
@@ -231,24 +246,33 @@ class DatabaseReader implements AsyncDisposable {
 /** Starts a thread that reads a database. The connection closes when the thread ends. */
 function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
   const { kind, host } = job.config
-  const program = new URL('./database-thread.ts', import.meta.url)
-  const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // The thread gets no environment variables of this process, because drivers read passwords and settings from some of
-  // them and would send them to the server. The only exception is the compile cache, which avoids compiling the modules
-  // in each thread. Node reports the subdirectory of its own version, so the parent directory is passed.
-  const compileCacheDirectory = getCompileCacheDir()
-  const env: Record<string, string> = compileCacheDirectory
-    ? { NODE_COMPILE_CACHE: dirname(compileCacheDirectory) }
-    : {}
-  const sourceDescription = `the database at ${host}`
-  // A cancelled run must end within five seconds.
-  const cancellation = {
-    command: { kind: 'cancel' } satisfies DatabaseCommand,
-    milliseconds: 2_500,
-    lastMessage: 'finished',
+  const options = {
+    program: new URL('./database-thread.ts', import.meta.url),
+    name: kind,
+    job,
+    reading: `the database at ${host}`,
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    env: createThreadEnvironment(),
+    cancellation: {
+      command: { kind: 'cancel' } satisfies DatabaseCommand,
+      // A cancelled run must end within five seconds.
+      milliseconds: 2_500,
+      lastMessage: 'finished',
+    },
   }
-  const reader = { program, name: kind, job, reading: sourceDescription, resourceLimits, env, cancellation }
-  const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(reader, signal)
+  const thread = new ReadingThread<DatabaseMessage, DatabaseCommand>(options, signal)
+  // The thread needs the memory of the spare threads, which wait for other jobs.
   suspendSpareThreads(thread.ended)
   return thread
+}
+
+/**
+ * Returns the environment variables of the thread. Leaves out those of this process, because drivers read passwords and
+ * settings from some of them and would send them to the server. The only exception is the compile cache, which avoids
+ * compiling the modules in each thread.
+ */
+function createThreadEnvironment(): Record<string, string> {
+  // This is the subdirectory for the version of Node.js; the variable expects its parent directory.
+  const directoryOfVersion = getCompileCacheDir()
+  return directoryOfVersion ? { NODE_COMPILE_CACHE: dirname(directoryOfVersion) } : {}
 }

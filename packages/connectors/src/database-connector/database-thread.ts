@@ -36,15 +36,16 @@ const databaseEngine = await loadEngine(config.kind)
 
 const pendingCommands: DatabaseCommand[] = []
 const recycledMemory: ArrayBuffer[] = []
-let tupleSink: TupleSink | undefined
+/** The sink for the rows that are being read. It receives the credits and the memory of the main thread. */
+let activeSink: TupleSink | undefined
 let onCommand: (() => void) | undefined
 let isSignedIn = false
 let currentSession: DatabaseSession | undefined
 let isEnding = false
 
 mainThreadPort.on('message', (command: DatabaseCommand) => {
-  if (command.kind === 'more') return tupleSink?.addCredit()
-  if (command.kind === 'reuse') return tupleSink?.recycleMemory(command.memory)
+  if (command.kind === 'more') return activeSink?.addCredit()
+  if (command.kind === 'reuse') return activeSink?.recycleMemory(command.memory)
   if (command.kind === 'cancel') return void cancelAndExit()
   pendingCommands.push(command)
   onCommand?.()
@@ -84,31 +85,37 @@ function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): vo
   if (!isEnding) mainThreadPort.postMessage(message, transfer)
 }
 
-/**
- * Describes all statements, and then sends the rows of each one that the main thread requests, until it ends the read.
- */
+/** Describes all statements, and then sends the rows of each statement that the main thread requests. */
 async function readStatements(session: DatabaseSession): Promise<void> {
   sendMessage({ kind: 'connected', notes: session.notes })
   const onUnreadable = (message: string) => sendMessage({ kind: 'unreadable', message })
   const context = { session, config, engine: databaseEngine, runWithTimeout: runDescription, onUnreadable }
   const plannedStatements = await planStatements(context, statements)
   for (const { description } of plannedStatements) sendMessage({ kind: 'described', ...description })
-  let earlierRows = 0
-  for (;;) {
-    const command = await receiveCommand()
-    if (command.kind === 'end') break
-    if (command.kind !== 'rows') continue
-    const planned = plannedStatements[command.statement]!
-    earlierRows += await sendStatementRows(session, planned, command.types, earlierRows).catch((error: unknown) => {
+  let totalRows = 0
+  for await (const { statement: index, types } of receiveRowRequests()) {
+    const planned = plannedStatements[index]!
+    try {
+      totalRows += await sendStatementRows(session, planned, types, totalRows)
+    } catch (error) {
       throw createReadError(context, planned.statement, statements.length, error)
-    })
+    }
   }
   sendMessage({ kind: 'finished' })
 }
 
+/** Yields the requests to read the rows of a statement, until the main thread ends the read. */
+async function* receiveRowRequests(): AsyncGenerator<Extract<DatabaseCommand, { kind: 'rows' }>, void, void> {
+  for (;;) {
+    const command = await receiveCommand()
+    if (command.kind === 'end') return
+    if (command.kind === 'rows') yield command
+  }
+}
+
 /**
- * Reads the rows of a statement and sends them to the main thread. Returns the number of rows of this statement.
- * `earlierRows` is the number of rows of the statements before, because progress counts the rows of all.
+ * Reads the rows of a statement and sends them to the main thread. Returns the number of rows of this statement. The
+ * totals that it sends also count the rows of earlier statements (`earlierRows`).
  */
 async function sendStatementRows(
   session: DatabaseSession,
@@ -121,7 +128,8 @@ async function sendStatementRows(
     sendMessage({ kind: 'batch', tuples, rejected, totals }, [tuples.buffer])
   }
   const sink = new TupleSink(limits, session.received, sendBatch, recycledMemory)
-  tupleSink = sink
+  // The message handler passes the credits of the main thread to this sink.
+  activeSink = sink
   const notes = await runWithSilenceTimeout(session, sink, () => described.read(types, sink, filter))
   sink.flush()
   sendMessage({ kind: 'done', notes, rows: sink.rows })
@@ -195,7 +203,8 @@ try {
 }
 
 /**
- * Calls `onSilence` once if the database sends no data for too long. Time in which the consumer is slow does not count.
+ * Calls `onSilence` once if the database sends no data for `limits.firstRow` before the first row, or `limits.silence`
+ * after it. Time in which the sink is full does not count, because the consumer is slow then. Disposal ends the watch.
  */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,
@@ -205,17 +214,19 @@ function watchForSilence(
 ): Disposable {
   const checkIntervalMs = Math.max(10, Math.min(1_000, limits.silence / 10))
   let lastReceived = session.received()
-  let lastChangeAt = performance.now()
+  let silentSince = performance.now()
   const timer = setInterval(() => {
     const received = session.received()
-    const limit = sink.rows === 0 ? limits.firstRow : limits.silence
-    if (received !== lastReceived || sink.isFull) {
+    const isSilent = received === lastReceived && !sink.isFull
+    if (!isSilent) {
       lastReceived = received
-      lastChangeAt = performance.now()
-    } else if (performance.now() - lastChangeAt > limit) {
-      clearInterval(timer)
-      onSilence()
+      silentSince = performance.now()
+      return
     }
+    const limit = sink.rows === 0 ? limits.firstRow : limits.silence
+    if (performance.now() - silentSince <= limit) return
+    clearInterval(timer)
+    onSilence()
   }, checkIntervalMs)
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }

@@ -31,10 +31,9 @@ export interface PlanContext {
 }
 
 /**
- * Describes all statements and plans their reads. Reads no rows: if some tables cannot be read, the run reports all of
- * them at once and has no rows to discard. Throws a `SourceProblem` that covers all of these tables. If the
- * increment of one table cannot continue, all tables are read in full, because a publication either merges into all of
- * its tables or replaces all of them.
+ * Describes all statements and plans their reads, before any row is read. Throws one `SourceProblem` for all tables
+ * that cannot be read. If the increment of one table cannot continue, all tables are read in full, because a
+ * publication either merges into all of its tables or replaces all of them.
  */
 export async function planStatements(
   context: PlanContext,
@@ -52,7 +51,7 @@ export async function planStatements(
       if (!problem || statements.length === 1) throw error
       onUnreadable(problem.message)
       problems.push(problem)
-      // If the operation had no savepoint, the error has ended the transaction, so no other statement can be described.
+      // The error has ended a transaction without savepoints, so no other statement can be described.
       if (!session.withSavepoint) break
     }
   }
@@ -62,7 +61,7 @@ export async function planStatements(
 
 /**
  * Returns the statements unchanged if the increments of all tables can continue from their stored cursors. Otherwise
- * plans a full read of all tables, and extends the reason that the first such table reports for the log.
+ * plans a full read of all tables. The first table that cannot continue has the reason for the log.
  */
 async function planFullReadsIfNeeded(
   context: PlanContext,
@@ -71,13 +70,20 @@ async function planFullReadsIfNeeded(
   if (plannedStatements.length === 1) return plannedStatements
   const firstFullRead = plannedStatements.find(isFullReadOfIncrement)
   if (!firstFullRead) return plannedStatements
-  const { statement, description } = firstFullRead
-  const reason = description.increment!.fullRead!
-  description.increment!.fullRead = `${formatStatementName(statement)}: ${reason} All other tables are read in full too.`
   const fullReads: PlannedStatement[] = []
-  for (const planned of plannedStatements)
-    fullReads.push(isFullReadOfIncrement(planned) ? planned : await planFullRead(context, planned))
+  for (const planned of plannedStatements) {
+    if (planned === firstFullRead) fullReads.push(extendFullReadReason(planned))
+    else fullReads.push(isFullReadOfIncrement(planned) ? planned : await planFullRead(context, planned))
+  }
   return fullReads
+}
+
+/** Adds to the reason for a full read the table, and that all other tables are read in full too. */
+function extendFullReadReason(planned: PlannedStatement): PlannedStatement {
+  const { statement, description } = planned
+  const reason = description.increment!.fullRead!
+  const fullRead = `${formatStatementName(statement)}: ${reason} All other tables are read in full too.`
+  return { ...planned, description: { ...description, increment: { ...description.increment, fullRead } } }
 }
 
 /** True if the increment of a statement cannot continue from its stored cursor. */
@@ -96,7 +102,9 @@ function planFullRead(context: PlanContext, { statement, described }: PlannedSta
   return planRows(context, { ...statement, increment }, described)
 }
 
-/** Names the columns and determines which rows are read. */
+/**
+ * Gives the described columns their names in the warehouse, and plans which rows are read: all without an increment.
+ */
 async function planRows(
   { session, runWithTimeout }: PlanContext,
   statement: SourceStatement,
@@ -105,13 +113,14 @@ async function planRows(
   const { notes, estimatedBytes } = described
   const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
   const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-  const { increment: request } = statement
-  if (!request) return { statement, described, description: { columns, notes, estimatedBytes }, filter: {} }
+  const { increment: incrementRequest } = statement
+  if (!incrementRequest) return { statement, described, description: { columns, notes, estimatedBytes }, filter: {} }
   const source = {
     findLargest: described.findLargest,
     readClock: () => session.readClock(),
   }
-  const plan = await runWithTimeout(session, { mayScan: true }, () => planIncrement(source, columns, request))
+  // The search for the largest cursor value may scan all rows.
+  const plan = await runWithTimeout(session, { mayScan: true }, () => planIncrement(source, columns, incrementRequest))
   const { filter, note, ...increment } = plan
   const allNotes = note === undefined ? notes : [...notes, { level: 'INFO' as const, message: note }]
   // The database's size estimate covers all rows, so it does not apply to an increment.

@@ -11,44 +11,50 @@ interface AnalyticsQuery {
 }
 
 /** Returns the stream of aggregated values by data item, period and organisation unit, from DHIS2's analytics API. */
-export async function createAnalyticsStream({
-  http,
-  settings,
-  log,
-}: SystemContext<Dhis2Settings>): Promise<RecordStream> {
-  const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
+export async function createAnalyticsStream(context: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+  const { dataElements = [], periods = [], orgUnits = [] } = context.settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
-
-  /**
-   * Reads the rows of an analytics query. The API has no paging, so a query that exceeds the row limit is split in
-   * halves.
-   */
-  async function* readAnalyticsPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
-    const dimension = [
-      `dx:${query.data.join(';')}`,
-      ...(query.periods.length > 0 ? [`pe:${query.periods.join(';')}`] : []),
-      `ou:${query.units.join(';')}`,
-    ]
-    const dateRange = query.periods.length === 0 ? { startDate, endDate } : {}
-    try {
-      const options = { query: { dimension, outputIdScheme, ...dateRange }, subject: selectedObjects }
-      yield { records: parseGrid(await http.getJson('api/analytics.json', options)) }
-      return
-    } catch (error) {
-      const halves = isTooLarge(error) ? splitQuery(query) : undefined
-      if (!halves) throw error
-      log('INFO', 'LOW', 'The query exceeds the row limit of DHIS2, so it is split in two.')
-      for (const half of halves) yield* readAnalyticsPages(half)
-    }
-  }
-
   const units = orgUnits.length > 0 ? orgUnits : ['USER_ORGUNIT']
   return {
     name: 'analytics',
     key,
     columns: declareColumns('TEXT', [...key, 'dx_name', 'ou_name']),
-    readPages: () => readAnalyticsPages({ data: dataElements, periods, units }),
+    readPages: () => readAnalyticsPages(context, { data: dataElements, periods, units }),
   }
+}
+
+/**
+ * Yields the result of an analytics query. The API has no paging, so a query that exceeds the row limit is split in
+ * halves.
+ */
+async function* readAnalyticsPages(
+  context: SystemContext<Dhis2Settings>,
+  query: AnalyticsQuery,
+): AsyncGenerator<RecordPage, void, void> {
+  try {
+    yield { records: await requestAnalytics(context, query) }
+    return
+  } catch (error) {
+    const halves = isTooLarge(error) ? splitQuery(query) : undefined
+    if (!halves) throw error
+    context.log('INFO', 'LOW', 'The query exceeds the row limit of DHIS2, so it is split in two.')
+    for (const half of halves) yield* readAnalyticsPages(context, half)
+  }
+}
+
+async function requestAnalytics(
+  { http, settings: { startDate, endDate, outputIdScheme } }: SystemContext<Dhis2Settings>,
+  { data, periods, units }: AnalyticsQuery,
+): Promise<object[]> {
+  const hasPeriods = periods.length > 0
+  const dimension = [
+    `dx:${data.join(';')}`,
+    ...(hasPeriods ? [`pe:${periods.join(';')}`] : []),
+    `ou:${units.join(';')}`,
+  ]
+  const dateRange = hasPeriods ? {} : { startDate, endDate }
+  const query = { dimension, outputIdScheme, ...dateRange }
+  return parseGrid(await http.getJson('api/analytics.json', { query, subject: selectedObjects }))
 }
 
 /**

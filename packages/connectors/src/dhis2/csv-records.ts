@@ -49,56 +49,52 @@ function* parseCompleteRows(text: string, batchSize: number): Generator<string[]
 }
 
 /**
- * Parses the row that starts at `from`. Returns its fields and the position after the row, or undefined if the row is
- * incomplete or malformed.
+ * Parses the row that starts at `from`. Returns its fields and the position after its line end, or undefined if the row
+ * is incomplete or malformed.
  */
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
-  for (let position = from; position < text.length; ) {
-    const isQuoted = text.charCodeAt(position) === quoteCode
-    const fieldEnd = isQuoted ? findQuotedEnd(text, position) : findPlainEnd(text, position)
-    if (fieldEnd < 0) return undefined
-    const field = isQuoted
-      ? text.slice(position + 1, fieldEnd - 1).replaceAll('""', '"')
-      : text.slice(position, fieldEnd)
-    fields.push(field)
-    position = text.charCodeAt(fieldEnd) === carriageReturnCode ? fieldEnd + 1 : fieldEnd
-    if (position >= text.length) return undefined
-    if (text.charCodeAt(position) === lineFeedCode) return { fields, next: position + 1 }
-    // Malformed: text follows the closing quote of a field.
-    if (text.charCodeAt(position) !== commaCode) return undefined
-    position += 1
-    // The line ends after a comma, so the last field is empty.
-    if (text.charCodeAt(position) === lineFeedCode) return { fields: [...fields, ''], next: position + 1 }
+  let fieldStart = from
+  while (fieldStart < text.length) {
+    const isQuoted = text.charCodeAt(fieldStart) === quoteCode
+    const fieldEnd = isQuoted ? findQuotedEnd(text, fieldStart) : findPlainEnd(text, fieldStart)
+    if (fieldEnd === undefined) return undefined
+    const fieldText = text.slice(fieldStart, fieldEnd)
+    fields.push(isQuoted ? unquote(fieldText) : fieldText)
+    const separator = text.charCodeAt(fieldEnd) === carriageReturnCode ? fieldEnd + 1 : fieldEnd
+    if (text.charCodeAt(separator) === lineFeedCode) return { fields, next: separator + 1 }
+    // The row is incomplete if the text ends here, and malformed if a quoted field continues after its closing quote.
+    if (text.charCodeAt(separator) !== commaCode) return undefined
+    fieldStart = separator + 1
   }
-  // Incomplete: the text ends after a comma, or nothing is left.
   return undefined
 }
 
-/** Returns the position after the closing quote, or -1 if the quote or the character after it is missing. */
-function findQuotedEnd(text: string, from: number): number {
-  let position = from + 1
-  for (;;) {
-    position = text.indexOf('"', position)
-    if (position < 0 || position + 1 >= text.length) return -1
-    if (text.charCodeAt(position + 1) !== quoteCode) return position + 1
-    // Skips a doubled quote, which is part of the field.
-    position += 2
+const unquote = (quotedField: string): string => quotedField.slice(1, -1).replaceAll('""', '"')
+
+/**
+ * Returns the position after the closing quote of the field at `from`, or undefined if the quote or the character after
+ * it is missing.
+ */
+function findQuotedEnd(text: string, from: number): number | undefined {
+  let quote = text.indexOf('"', from + 1)
+  while (quote >= 0 && quote + 1 < text.length) {
+    const isDoubled = text.charCodeAt(quote + 1) === quoteCode
+    if (!isDoubled) return quote + 1
+    // A doubled quote is a quote in the field.
+    quote = text.indexOf('"', quote + 2)
   }
+  return undefined
 }
 
-/** Returns the position of the comma or line end after the field, or -1 if it is missing. */
-function findPlainEnd(text: string, from: number): number {
+/** Returns the position of the comma or line end after the field, or undefined if it is missing. */
+function findPlainEnd(text: string, from: number): number | undefined {
   for (let position = from; position < text.length; position += 1) {
     const code = text.charCodeAt(position)
-    if (
-      code === commaCode ||
-      code === lineFeedCode ||
-      (code === carriageReturnCode && text.charCodeAt(position + 1) === lineFeedCode)
-    )
-      return position
+    if (code === commaCode || code === lineFeedCode) return position
+    if (code === carriageReturnCode && text.charCodeAt(position + 1) === lineFeedCode) return position
   }
-  return -1
+  return undefined
 }
 
 const createIncompleteRowProblem = (system: string): SourceProblem =>

@@ -70,13 +70,13 @@ async function* parseDataValues(
   chunks: AsyncIterable<Buffer>,
   usesIsoCalendar: boolean,
 ): AsyncGenerator<RecordPage, void, void> {
-  let header: readonly (string | undefined)[] | undefined
+  let parsedHeader: readonly (string | undefined)[] | undefined
   for await (const rows of readCsvRows(chunks, { system: 'DHIS2' })) {
-    const valueRows = header ? rows : rows.slice(1)
-    header ??= parseHeader(rows[0]!)
-    const fields = header
+    const valueRows = parsedHeader ? rows : rows.slice(1)
+    const header = parsedHeader ?? parseHeader(rows[0]!)
+    parsedHeader = header
     // A response without values, which is frequent, contains only the header.
-    if (valueRows.length > 0) yield { records: valueRows.map((row) => parseDataValue(row, fields, usesIsoCalendar)) }
+    if (valueRows.length > 0) yield { records: valueRows.map((row) => parseDataValue(row, header, usesIsoCalendar)) }
   }
 }
 

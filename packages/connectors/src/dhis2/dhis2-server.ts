@@ -35,6 +35,7 @@ export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
   return {
     version,
     release: parseRelease(version),
+    // Increments overlap, because the server can return a change only some time after its timestamp.
     nextCursor: date && subtractSeconds(date, overlapSeconds),
     usesIsoCalendar: calendar === 'iso8601',
   }

@@ -1,6 +1,6 @@
 import { declareColumns, type KnownColumn } from '../http-connector/declared-column.ts'
 import { parseObject, toArray, toText } from '../http-connector/parse-response.ts'
-import type { HttpSession } from '../http-connector/http-session.ts'
+import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import {
   type Dhis2Settings,
@@ -39,6 +39,7 @@ export async function createEventStreams({ http, settings }: SystemContext<Dhis2
   })
 }
 
+/** Reads the stages of a program, with the name and the value type of each data element by id. */
 async function readStages(http: HttpSession, program: string): Promise<ProgramStage[]> {
   const response = await http.getJson(`api/programs/${encodeURIComponent(program)}`, {
     query: { fields: 'programStages[id,name,programStageDataElements[dataElement[id,code,name,valueType]]]' },
@@ -80,29 +81,13 @@ interface EventQuery {
  * Reads events, including deleted ones, in the order of their creation, so that changes during the read do not shift
  * the pages. A full read then leaves out deleted events; an increment returns them with `deleted: true`.
  */
-async function* readEventPages(
-  http: HttpSession,
-  { settings, server, stage, cursor }: EventQuery,
-): AsyncGenerator<RecordPage, void, void> {
-  const { orgUnits = [], startDate, endDate } = settings
-  const usesOldParameter = server.release > 0 && server.release < 41
-  const modeParameter = usesOldParameter ? 'ouMode' : 'orgUnitMode'
+async function* readEventPages(http: HttpSession, eventQuery: EventQuery): AsyncGenerator<RecordPage, void, void> {
+  const { settings, server, stage, cursor } = eventQuery
+  const { orgUnits = [] } = settings
   // If no units are selected, a single request covers all units that the account can access.
   const requestedUnits = orgUnits.length > 0 ? orgUnits : [undefined]
   for (const unit of requestedUnits) {
-    const query = {
-      program: stage.program,
-      programStage: stage.id,
-      orgUnit: unit,
-      [modeParameter]: unit === undefined ? 'ACCESSIBLE' : 'DESCENDANTS',
-      occurredAfter: startDate,
-      occurredBefore: endDate,
-      updatedAfter: typeof cursor === 'string' ? cursor : undefined,
-      includeDeleted: true,
-      fields: eventFields,
-      order: 'createdAt:asc',
-      pageSize: objectsPerPage,
-    }
+    const query = createEventParameters(eventQuery, unit)
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
       // DHIS2 before 2.41 calls this field `instances`.
@@ -117,6 +102,28 @@ async function* readEventPages(
 }
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
+
+/** Returns the query parameters for the events of a unit and those below it or, without a unit, of all units. */
+function createEventParameters(
+  { settings, server, stage, cursor }: EventQuery,
+  unit: string | undefined,
+): QueryParameters {
+  const isReleaseKnown = server.release > 0
+  const modeParameter = isReleaseKnown && server.release < 41 ? 'ouMode' : 'orgUnitMode'
+  return {
+    program: stage.program,
+    programStage: stage.id,
+    orgUnit: unit,
+    [modeParameter]: unit === undefined ? 'ACCESSIBLE' : 'DESCENDANTS',
+    occurredAfter: settings.startDate,
+    occurredBefore: settings.endDate,
+    updatedAfter: typeof cursor === 'string' ? cursor : undefined,
+    includeDeleted: true,
+    fields: eventFields,
+    order: 'createdAt:asc',
+    pageSize: objectsPerPage,
+  }
+}
 
 /**
  * Converts the event's data values to fields with the names of their data elements. The field of a data element that

@@ -36,19 +36,17 @@ const minPollDelay = 0.1
 const maxPollDelay = 30
 
 /**
- * Returns a function that reads one resource type through the FHIR Bulk Data API. The first call makes the server
- * export files of all types; later calls share these files. An increment exports the changes since the last export.
+ * Returns a function that reads one resource type through the FHIR Bulk Data API: all resources, or the changes since a
+ * timestamp. The first call with a timestamp makes the server export files of all types; later calls with the same
+ * timestamp share these files. The last of `streamCount` reads deletes them.
  */
 export function createBulkExport(
   { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
   request: ExportRequest,
 ): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
-  /**
-   * Exports by the timestamp from which they contain changes. Types can have different timestamps: a type with rejected
-   * resources starts earlier, to read these again.
-   */
-  const exports = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
-  let remainingStreams = request.streamCount
+  /** Types can have different timestamps: a type with rejected resources starts earlier, to read these again. */
+  const exportsBySince = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
+  let unreadStreams = request.streamCount
 
   async function prepareExport(since: string | undefined) {
     const statusPath = await startExport(http, request, since)
@@ -59,17 +57,17 @@ export function createBulkExport(
   }
 
   return async function* (type, since) {
-    if (!exports.has(since)) exports.set(since, prepareExport(since))
-    const { manifest } = await exports.get(since)!
+    if (!exportsBySince.has(since)) exportsBySince.set(since, prepareExport(since))
+    const { manifest } = await exportsBySince.get(since)!
     for (const file of manifest.files.filter((item) => item.type === type)) {
       using body = await downloadFile(http, file.url, manifest.needsToken)
       for await (const records of readResourceLines(body.chunks(), type)) yield { records }
     }
     yield { records: [], cursor: manifest.transactionTime }
-    remainingStreams -= 1
-    // Deletes the exports, because servers otherwise keep their files for a long time.
-    if (remainingStreams > 0) return
-    for (const { statusPath } of await Promise.all(exports.values())) await deleteExport(http, statusPath)
+    unreadStreams -= 1
+    if (unreadStreams > 0) return
+    // Servers otherwise keep the files for a long time.
+    for (const { statusPath } of await Promise.all(exportsBySince.values())) await deleteExport(http, statusPath)
   }
 }
 
@@ -97,7 +95,10 @@ async function startExport(
   return http.resolveLink(location)
 }
 
-/** Requests the status until the response contains the manifest, which lists the files that are ready. */
+/**
+ * Requests the status of an export until it is ready, and returns its manifest. Waits between requests for the seconds
+ * in the header Retry-After, or otherwise longer after each request.
+ */
 async function waitForManifest(http: HttpSession, statusPath: string, signal: AbortSignal): Promise<ExportManifest> {
   for (let attempt = 0; ; attempt += 1) {
     using response = await http.download(statusPath, { subject: 'The export' })
@@ -105,16 +106,18 @@ async function waitForManifest(http: HttpSession, statusPath: string, signal: Ab
     if (manifest) return manifest
     const delay = parseRetryAfter(response.headers) ?? firstPollDelay * pollDelayFactor ** attempt
     const seconds = Math.min(maxPollDelay, Math.max(delay, minPollDelay))
+    // Throws the reason of an abort instead of the error of `sleep`.
     await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
 /**
- * Returns the list of exported files, or undefined if the export is not ready. Throws `SourceProblem` if the list is
- * larger than 32 MB, or has no transaction time.
+ * Returns the list of exported files from a status response, or undefined if the export is not ready. Throws
+ * `SourceProblem` if the list is larger than 32 MB, or has no transaction time.
  */
 async function parseManifest(response: DownloadedBody): Promise<ExportManifest | undefined> {
-  if (response.size === 0 || response.headers.has('x-progress')) return undefined
+  const isInProgress = response.size === 0 || response.headers.has('x-progress')
+  if (isInProgress) return undefined
   if (response.size > maxManifestBytes)
     throw new SourceProblem(
       'ANSWER_TOO_LARGE',
@@ -127,6 +130,7 @@ async function parseManifest(response: DownloadedBody): Promise<ExportManifest |
     manifest = parseJson(Buffer.concat(chunks).toString())
   } catch (error) {
     if (error instanceof SourceProblem) throw error
+    // The response describes the progress in a format other than JSON.
     return undefined
   }
   const { transactionTime, requiresAccessToken, output } = manifest as Record<string, unknown>

@@ -4,8 +4,9 @@ import { isExactNumber } from '../http-connector/exact-json.ts'
 export type FhirPathExpression = (focus: unknown) => unknown[]
 type CollectionFunction = (focus: unknown[]) => unknown[]
 
+/** Matches a token at its `lastIndex`, with the white space before it. */
 const tokenPattern =
-  /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
+  /\s*(?:'(?<text>(?:[^'\\]|\\.)*)'|(?<number>\d+(?:\.\d+)?)|(?<name>\$this|%\w+|[A-Za-z_]\w*)|`(?<quotedName>[^`]+)`|(?<sign>!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
 /**
  * The maximum number of tokens of an expression. The limit prevents a stack overflow, because nested and chained
@@ -149,15 +150,17 @@ export function compileFhirPath(
 /** Splits an expression into tokens. Throws `SourceProblem` NOT_SUPPORTED for an unknown sign or too many tokens. */
 function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
+  const { length } = expression.trimEnd()
+  // Each match starts where the previous one ended.
   tokenPattern.lastIndex = 0
-  while (tokenPattern.lastIndex < expression.trimEnd().length) {
-    const match = tokenPattern.exec(expression)
-    if (!match || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
-    const [, text, number, variable, name, quotedName, sign] = match
+  while (tokenPattern.lastIndex < length) {
+    const groups = tokenPattern.exec(expression)?.groups
+    if (!groups || tokens.length >= maxTokens) throw createNotSupportedProblem(expression)
+    const { text, number, name, quotedName, sign } = groups
     if (text !== undefined) tokens.push({ kind: 'text', text: text.replaceAll(/\\(.)/g, '$1') })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
     else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign })
-    else tokens.push({ kind: 'name', text: variable ?? name ?? quotedName ?? '' })
+    else tokens.push({ kind: 'name', text: name ?? quotedName ?? '' })
   }
   return tokens
 }

@@ -119,25 +119,30 @@ export function parseView(definition: unknown): ResourceView {
 
 type CreateProblem = (reason: string) => SourceProblem
 
-/** Compiles a column. Its function returns one row with one value: a list if the column has `collection`. */
+/**
+ * Compiles a column. Its function `rows` returns one row with one value: the list of all values if the column has
+ * `collection: true`, otherwise the only value or null. Throws `BadRecord` for several values without `collection`.
+ */
 function compileColumn(
   column: unknown,
   compilePath: (value: unknown) => FhirPathExpression,
   createProblem: CreateProblem,
 ): SelectPart {
   const { name, path: columnPath, type, collection } = toObject(column)
+  const isCollection = collection === true
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
     throw createProblem('a column needs a name of letters, digits and underscores')
   const getValues = compilePath(columnPath)
   const declaredType = toText(type)
   return {
-    columns: [{ name, ...(declaredType !== undefined && collection !== true && { type: declaredType }) }],
+    columns: [{ name, ...(declaredType !== undefined && !isCollection && { type: declaredType }) }],
     rows(focus) {
       const values = getValues(focus)
-      if (collection === true) return [[values]]
-      if (values.length > 1)
+      if (!isCollection && values.length > 1)
         throw new BadRecord(`has ${values.length} values for one column: use collection or first() in the view`, name)
-      return [[values[0] ?? null]]
+      const value = isCollection ? values : (values[0] ?? null)
+      const row = [value]
+      return [row]
     },
   }
 }
@@ -178,6 +183,7 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
   }
 }
 
+/** Returns the constants of a view by name. The field with the value is named by its type, such as `valueString`. */
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {
@@ -219,20 +225,19 @@ const maxRows = 100_000
 const maxRowValues = 500_000
 
 /**
- * Combines each row of each part with each row of the other parts (cross join). Throws `BadRecord` if the result has
- * too many rows.
+ * Combines each row of each part with each row of the other parts (cross join). The rows of the last part change
+ * fastest. Throws `BadRecord` if the result has too many rows.
  */
 function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
-  const count = countCombinations(parts)
+  const rowCount = countCombinations(parts)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
-  assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
+  assertRowLimit(rowCount, width, ', because the view combines each element of one list with each element of another')
   // The usual case: each part is a single column with one value.
-  if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // Creates each row once. Joining one part after another would copy the rows for each column. Each row of a part is
-  // repeated for all combinations of the parts after it, so the last part changes fastest.
+  if (rowCount === 1) return [parts.flatMap(([row]) => row!)]
+  // In consecutive rows of the result, the row of a part stays the same for all combinations of the parts after it.
   const repetitions = parts.map((_, index) => countCombinations(parts.slice(index + 1)))
-  return Array.from({ length: count }, (_, position) =>
-    parts.flatMap((part, index) => part[Math.floor(position / repetitions[index]!) % part.length]!),
+  return Array.from({ length: rowCount }, (_, rowIndex) =>
+    parts.flatMap((part, partIndex) => part[Math.floor(rowIndex / repetitions[partIndex]!) % part.length]!),
   )
 }
 

@@ -20,26 +20,27 @@ const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
 ])
 const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** Returns the stream of a view. Its rows have no key, so the view is always read completely. */
+/**
+ * Returns the stream of a view. Its rows have no key, so the view is always read completely. A resource that the server
+ * returns twice, for example after a restarted search, adds its rows only once.
+ */
 export const createViewStream = (view: ResourceView, readResources: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
   columns: view.columns.map(createViewColumn),
   isStoredAsJson: () => true,
   async *readPages() {
-    // The rows have no key, so resources that occur twice, for example after a restarted search, are detected here.
-    const seenKeys = new SeenKeys()
-    const checkPage = createPagingCheck('FHIR')
-    for await (const { records } of readResources()) {
-      let hasNewRecords = false
-      for (const resource of records) {
-        const { id } = (resource ?? {}) as { id?: unknown }
-        if (id !== undefined && !seenKeys.add(JSON.stringify(id))) continue
-        hasNewRecords = true
-        // Each resource is yielded separately, because one resource can have very many rows.
-        yield* readViewRows(view, resource)
-      }
-      checkPage(hasNewRecords)
+    const seenIds = new SeenKeys()
+    const isNew = (resource: unknown): boolean => {
+      const { id } = (resource ?? {}) as { id?: unknown }
+      return id === undefined || seenIds.add(JSON.stringify(id))
+    }
+    const assertPagingAdvances = createPagingCheck('FHIR')
+    for await (const { records: resources } of readResources()) {
+      const newResources = resources.filter(isNew)
+      // Each resource is yielded separately, because one resource can have very many rows.
+      for (const resource of newResources) yield* readViewRows(view, resource)
+      assertPagingAdvances(newResources.length > 0)
     }
   },
 })

@@ -71,9 +71,10 @@ const maxListedFunctions = 20_000
 /** Lists the functions of the account in the region, up to about 20,000. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
-  const checkPage = createPagingCheck(lambdaName)
+  const assertPagingAdvances = createPagingCheck(lambdaName)
   let marker: string | undefined
-  do {
+  let isLastPage = false
+  while (!isLastPage && functions.length < maxListedFunctions) {
     const query = { MaxItems: 50, Marker: marker }
     const response = await explainRejectedKey(
       http.getJson(`${functionsPath}/`, { query, subject: 'The list of functions' }),
@@ -83,10 +84,12 @@ export async function listFunctions(http: HttpSession): Promise<SourceOption[]> 
       return toText(title) === undefined ? [] : createOption(arn, { code: title, name: title })
     })
     functions.push(...page)
-    checkPage(page.length > 0)
+    assertPagingAdvances(page.length > 0)
     const nextMarker = toText(parseObject(response, lambdaName)['NextMarker'])
-    marker = nextMarker === marker ? undefined : nextMarker
-  } while (marker !== undefined && functions.length < maxListedFunctions)
+    // The same marker again would repeat this page forever.
+    isLastPage = nextMarker === undefined || nextMarker === marker
+    marker = nextMarker
+  }
   return functions
 }
 

@@ -105,18 +105,21 @@ async function* readWindows(
   tab: SheetTab,
   cells: CellRange,
 ): AsyncGenerator<RowWindow, void, void> {
-  const width = cells.toColumn - cells.fromColumn + 1
-  const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
-  let limit = Math.max(1, Math.min(maxRows, Math.floor(maxCells / width)))
-  for (let firstRow = cells.fromRow; firstRow <= cells.toRow; ) {
-    const fromRow = firstRow
-    const { page: rows, pageSize } = await requestFittingPage(limit, async (size) => {
-      const window = { ...cells, fromRow, toRow: Math.min(cells.toRow, fromRow + size - 1) }
-      return parseGrid(await requestSpreadsheet(context, { ranges: formatRange(tab, window), fields }))
-    })
-    limit = pageSize
+  async function requestRows(fromRow: number, rowCount: number): Promise<SheetRow[]> {
+    const window = { ...cells, fromRow, toRow: Math.min(cells.toRow, fromRow + rowCount - 1) }
+    const fields = 'sheets.data.rowData.values(effectiveValue,effectiveFormat.numberFormat.type)'
+    return parseGrid(await requestSpreadsheet(context, { ranges: formatRange(tab, window), fields }))
+  }
+
+  const columnCount = cells.toColumn - cells.fromColumn + 1
+  let windowSize = Math.max(1, Math.min(maxRows, Math.floor(maxCells / columnCount)))
+  let nextRow = cells.fromRow
+  while (nextRow <= cells.toRow) {
+    const firstRow = nextRow
+    const { page: rows, pageSize } = await requestFittingPage(windowSize, (size) => requestRows(firstRow, size))
     yield { firstRow, rows }
-    firstRow += pageSize
+    windowSize = pageSize
+    nextRow += pageSize
   }
 }
 
@@ -266,7 +269,8 @@ function formatSerial(serial: number, format: unknown): string | undefined {
   if (format !== 'DATE' && format !== 'TIME' && format !== 'DATE_TIME') return undefined
   const ms = Math.round(serial * dayMs)
   const day = Math.floor(ms / dayMs)
-  const time = formatTime(ms - day * dayMs)
+  const msOfDay = ms - day * dayMs
+  const time = formatTime(msOfDay)
   if (format === 'TIME') {
     const isTimeOfDay = day === 0
     return isTimeOfDay ? time : undefined
@@ -284,7 +288,8 @@ function formatTime(ms: number): string {
 
 /**
  * Returns a function that returns the name of the column at a position from 0. The name is the text in the header row,
- * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty.
+ * with a suffix such as `_2` if it repeats. It is `column_4` if the fourth cell of the header row is empty. Rows can
+ * have more cells than the header, so columns are named one after another when they are needed.
  */
 function createColumnNamer(header: SheetRow, reservedNames: readonly string[]): (index: number) => string {
   const names: string[] = []
@@ -319,8 +324,7 @@ interface CellRange {
   toColumn: number
 }
 
-/** Captures the column and row of the first corner of a range, and those of the second one. */
-const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
+const rangePattern = /^(?<left>[A-Z]+)(?<top>\d*)(?::(?<right>[A-Z]+)(?<bottom>\d*))?$/
 
 /**
  * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. Returns the whole tab without a
@@ -329,19 +333,18 @@ const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 function parseRange(tab: SheetTab, range?: string): CellRange {
   const { rows, columns } = tab
   if (range === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
-  const match = rangePattern.exec(range)
-  const [, left = '', top = '', right = left, bottomRow = ''] = match ?? []
-  // A single cell such as `C2` is its own lower right corner. The range `A2:F` ends at the last row.
-  const isSingleCell = !range.includes(':')
-  const bottom = isSingleCell ? top : bottomRow
+  const groups = rangePattern.exec(range)?.groups
+  // A single cell such as `C2` is its own lower right corner.
+  const { left = '', top = '', right = left, bottom = top } = groups ?? {}
   const cells = {
     fromRow: Math.max(1, Number(top)),
-    toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
+    // The ranges `B:D` and `A2:F` end at the last row.
+    toRow: bottom === '' ? rows : Math.min(rows, Number(bottom)),
     fromColumn: parseColumnLetters(left),
     toColumn: Math.min(columns, parseColumnLetters(right)),
   }
   const hasCells = cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn
-  if (match && hasCells) return cells
+  if (groups && hasCells) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
     `The range ${range} has no cells of the sheet "${tab.title}", which ends at ${formatColumnLetters(columns)}${rows}. Enter the upper left cell first, as in A1:F500.`,

@@ -16,9 +16,9 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
   paths.map((path) => ({ path, dataType }))
 
 /**
- * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is
- * relative to that group. `isRepeatGroup` receives the first names of the question's path, such as `['home',
- * 'child']` of `['home', 'child', 'age']`.
+ * Returns the text column of the question at a path of names, such as `['home', 'child', 'age']`. It belongs to the
+ * table of the innermost repeat group, and its path is relative to that group. `isRepeatGroup` receives the first
+ * names: `['home']`, then `['home', 'child']`, then all.
  */
 export function createQuestionColumn(
   names: readonly string[],
@@ -26,12 +26,12 @@ export function createQuestionColumn(
   separator: '.' | '/',
 ): KnownColumn {
   const groups: string[] = []
-  let namesInGroup: string[] = []
-  names.forEach((name, index) => {
-    namesInGroup.push(name)
-    if (!isRepeatGroup(names.slice(0, index + 1))) return
-    groups.push(namesInGroup.join(separator))
-    namesInGroup = []
-  })
-  return { path: namesInGroup.join(separator), dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
+  let startInGroup = 0
+  for (let end = 1; end <= names.length; end += 1) {
+    if (!isRepeatGroup(names.slice(0, end))) continue
+    groups.push(names.slice(startInGroup, end).join(separator))
+    startInGroup = end
+  }
+  const path = names.slice(startInGroup).join(separator)
+  return { path, dataType: 'TEXT', ...(groups.length > 0 && { groups }) }
 }

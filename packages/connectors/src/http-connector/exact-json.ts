@@ -54,7 +54,10 @@ interface JsonMeasure {
   hasInexactNumber: boolean
 }
 
-/** Measures a JSON text in one pass. Measured: 0.1 seconds for 31 MB. */
+/**
+ * Counts the values of a JSON text, its depth, and finds whether it has an inexact number, in one pass without parsing.
+ * Measured: 0.1 seconds for 31 MB.
+ */
 function measureJson(text: string): JsonMeasure {
   let values = 1
   let depth = 0
@@ -71,10 +74,10 @@ function measureJson(text: string): JsonMeasure {
       if (depth > greatestDepth) greatestDepth = depth
     } else if (code === closeList || code === closeObject) depth -= 1
     else if (code >= zero && code <= nine) {
-      const end = findDigitsEnd(text, position)
-      const isUnusual = end - position >= minInexactLength || hasLargeExponent(text, end)
-      if (isUnusual && !hasInexactNumber) hasInexactNumber = isInexactNumber(text, position)
-      position = end - 1
+      const digitsEnd = findDigitsEnd(text, position)
+      const canBeInexact = digitsEnd - position >= minInexactLength || hasLargeExponent(text, digitsEnd)
+      if (canBeInexact && !hasInexactNumber) hasInexactNumber = isInexactNumber(text, position)
+      position = digitsEnd - 1
     }
   }
   return { values, greatestDepth, hasInexactNumber }

@@ -310,7 +310,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   return { ...createSession({ isAuthenticated: true }), signOut }
 }
 
-/** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
+/**
+ * Returns the address of a redirect. Only a GET request may be redirected, and only to the same host and port, with the
+ * same scheme or https. Throws `UnusableResponse` for any other redirect, and after too many redirects.
+ */
 function getRedirectTarget(
   location: string,
   currentUrl: URL,
@@ -319,17 +322,15 @@ function getRedirectTarget(
   target: RequestTarget,
 ): URL {
   const redirectUrl = URL.canParse(location, currentUrl.href) ? new URL(location, currentUrl) : undefined
-  // The ports must be equal too, because another port can be another server. The only exception is a redirect from http
-  // to https with default ports, which `host` leaves out.
-  if (!redirectUrl || redirectUrl.host !== currentUrl.host)
-    throw new UnusableResponse(createRedirectFailure(redirectUrl ? redirectUrl.host : 'no address', target))
-  if (redirectUrl.protocol !== currentUrl.protocol && redirectUrl.protocol !== 'https:')
-    throw new UnusableResponse(createRedirectFailure(redirectUrl.origin, target))
-  // The message leaves out the query, which can contain secrets.
-  if (method !== 'GET')
-    throw new UnusableResponse(
-      createRedirectedBodyFailure(target.redactText(redirectUrl.origin + redirectUrl.pathname), target),
-    )
+  if (!redirectUrl) throw new UnusableResponse(createRedirectFailure('no address', target))
+  // `host` includes the port, because another port can be another server. It leaves out the default port, so a redirect
+  // from http to https with default ports is allowed.
+  if (redirectUrl.host !== currentUrl.host) throw new UnusableResponse(createRedirectFailure(redirectUrl.host, target))
+  const isSafeProtocol = redirectUrl.protocol === currentUrl.protocol || redirectUrl.protocol === 'https:'
+  if (!isSafeProtocol) throw new UnusableResponse(createRedirectFailure(redirectUrl.origin, target))
+  // The query can contain secrets.
+  const addressWithoutQuery = target.redactText(redirectUrl.origin + redirectUrl.pathname)
+  if (method !== 'GET') throw new UnusableResponse(createRedirectedBodyFailure(addressWithoutQuery, target))
   if (redirectCount === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
   return redirectUrl
 }
@@ -394,7 +395,10 @@ async function readErrorBody({ body }: Response): Promise<string> {
 
 const chunkBytes = 256 * 1024
 
-/** Writes a body to an unnamed file, which is deleted when its descriptor is closed. */
+/**
+ * Writes a body to an unnamed file, which is deleted when its descriptor is closed. Disposal of the result closes it.
+ * Calls `onBytes` with the size of each chunk.
+ */
 async function downloadToSpool(
   directory: string,
   response: Response,
@@ -402,7 +406,7 @@ async function downloadToSpool(
 ): Promise<DownloadedBody> {
   const descriptor = openSpool(directory)
   let size = 0
-  // Reports activity, because an empty body has no chunk that would do so.
+  // Shows that the source responds, even if the body is empty.
   onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

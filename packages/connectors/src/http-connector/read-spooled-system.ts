@@ -117,26 +117,29 @@ function listEmptyGroups(previousTables: readonly string[], tables: readonly str
 }
 
 /**
- * Returns the table of the records that contain the items of a group table, with its key columns in the warehouse.
- * Returns undefined for a table of records.
+ * Returns the table of the records that contain the items of a group table, with its key columns in the warehouse, and
+ * the column of the group table that refers to its rows. Returns undefined for a table of records.
  */
 function findParentTable(
-  table: string,
+  tableName: string,
   streams: readonly SpooledStream[],
   ownTable: string,
 ): RowStream['parentRecords'] {
+  // The first table of a stream has its records, the others have groups.
   const recordTables = streams.map(({ tables }) => tables[0]!)
-  if (recordTables.some(({ name }) => name === table)) return undefined
+  if (recordTables.some(({ name }) => name === tableName)) return undefined
   // The table `homes__rooms__beds` can be a group of `homes` or of `homes__rooms`. The longest name is the right one.
   const [parent] = recordTables
-    .filter(({ name }) => table.startsWith(`${name}__`))
+    .filter(({ name }) => tableName.startsWith(`${name}__`))
     .toSorted((first, second) => second.name.length - first.name.length)
   if (!parent) return undefined
   // Computes names from all paths together, because the second of two equal names gets a hash as suffix.
   const paths = listColumnPaths(parent)
   const names = createColumnNames(paths)
   const keys = parent.key.map((path) => names[paths.indexOf(path)]!)
-  return { table: parent.name === ownTable ? '' : parent.name, keys, column: '_root_row_id' }
+  const isOwnTable = parent.name === ownTable
+  // In a row stream, the own table has an empty name.
+  return { table: isOwnTable ? '' : parent.name, keys, column: '_root_row_id' }
 }
 
 /** Returns the paths of the columns that a table gets: those of its rows or, without rows, the declared ones. */

@@ -70,30 +70,44 @@ function createResetCursor(system: HttpSystem, reset: ReadRequest['reset'], sett
   return reset?.from === undefined ? undefined : system.createCursor?.(reset.from, settings)
 }
 
-/** Reads all streams of a system to disk. The caller must close the files. */
+/**
+ * Reads all streams of a system to disk, or the first stream for a preview. The streams of a list have a further table
+ * each; a single stream has the pipeline's own table. The caller must close the files.
+ */
 export async function spoolSystem(systemRead: SystemRead): Promise<SpooledSystem> {
-  const { system, context, request, reporter, maxRecords } = systemRead
+  const { system, context, request, maxRecords } = systemRead
+  const isPreview = maxRecords !== undefined
   const ownTable = getOwnTable(request)
   const openedStreams = await system.openStreams(context)
   const hasSeveralStreams = Array.isArray(openedStreams)
-  const streams = hasSeveralStreams ? openedStreams : [openedStreams]
-  const isIncremental = request.mode === 'INCREMENTAL'
-  const canContinue = isIncremental && canReadIncrement(system, request)
-  if (isIncremental && !canContinue) reporter.reportFullRead(explainFullRead(system, request))
-  const previousCursors = canContinue ? (parseIncrementState(request.cursor)?.at ?? {}) : undefined
-  const resetCursor = createResetCursor(system, request.reset, request.settings)
-  if (previousCursors && resetCursor !== undefined)
-    reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
+  const previousCursors = findPreviousCursors(systemRead)
+  const streams = hasSeveralStreams
+    ? assignTables(openedStreams, ownTable)
+    : [{ stream: openedStreams, table: ownTable }]
+  const spoolResult = await spoolStreams(isPreview ? streams.slice(0, 1) : streams, previousCursors, systemRead)
+  return { hasSeveralStreams, ...spoolResult }
+}
+
+/** Gives each stream the name of its table, such as `survey_homes`. */
+function assignTables(streams: readonly RecordStream[], ownTable: string): StreamToSpool[] {
   // Column naming makes the names unique, because stream names can come from users and result in the same table name.
   const names = createColumnNames(streams.map((stream) => stream.name))
-  const streamsToSpool = streams.map((stream, index) => ({
-    stream,
-    table: hasSeveralStreams ? createTableName(ownTable, [names[index]!]) : ownTable,
-  }))
-  // A preview shows only the first stream.
-  const selectedStreams = maxRecords === undefined ? streamsToSpool : streamsToSpool.slice(0, 1)
-  const spoolResult = await spoolStreams(selectedStreams, previousCursors, resetCursor, systemRead)
-  return { hasSeveralStreams, ...spoolResult }
+  return streams.map((stream, index) => ({ stream, table: createTableName(ownTable, [names[index]!]) }))
+}
+
+/**
+ * Returns the cursors from which an increment continues: those of the previous load or, after a reset, the one that the
+ * user selected. Returns undefined if everything must be read, and reports why an increment is not possible.
+ */
+function findPreviousCursors({ system, request, reporter }: SystemRead): PreviousCursors | undefined {
+  if (request.mode !== 'INCREMENTAL') return undefined
+  if (!canReadIncrement(system, request)) {
+    reporter.reportFullRead(explainFullRead(system, request))
+    return undefined
+  }
+  const resetCursor = createResetCursor(system, request.reset, request.settings)
+  if (resetCursor !== undefined) reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
+  return { byStream: parseIncrementState(request.cursor)?.at ?? {}, resetCursor }
 }
 
 /** Returns the name of the pipeline's own table. */
@@ -104,35 +118,41 @@ interface StreamToSpool {
   table: string
 }
 
+interface PreviousCursors {
+  /** Cursors by the name of the stream. */
+  byStream: Record<string, unknown>
+  /** The cursor to which a user reset all streams, or undefined without a reset. */
+  resetCursor: unknown
+}
+
 /**
- * Reads all streams into their tables: the changes since `resetCursor` or, if it is undefined, since the stream's
- * previous cursor. Reads everything if the previous load stored no cursors, or if a stream cannot continue from its
- * cursor.
+ * Reads the changes of all streams since their previous cursors into their tables. Reads everything without previous
+ * cursors. If a stream cannot continue from its cursor, starts over and reads everything of all streams.
  */
 async function spoolStreams(
   streams: readonly StreamToSpool[],
-  previousCursors: Record<string, unknown> | undefined,
-  resetCursor: unknown,
+  previousCursors: PreviousCursors | undefined,
   systemRead: SystemRead,
 ): Promise<Omit<SpooledSystem, 'hasSeveralStreams'>> {
   await using openFiles = new AsyncDisposableStack()
-  const nextCursors: Record<string, unknown> = { ...previousCursors }
+  const nextCursors: Record<string, unknown> = { ...previousCursors?.byStream }
   const spooledStreams: SpooledStream[] = []
   try {
     for (const { stream, table } of streams) {
       const tables = openFiles.use(
         new RecordTables({ ...stream, table }, systemRead.directory, defaultUploadLimits.spoolBytes),
       )
-      const previousCursor = previousCursors && (resetCursor ?? previousCursors[stream.name])
+      const previousCursor = previousCursors && (previousCursors.resetCursor ?? previousCursors.byStream[stream.name])
       nextCursors[stream.name] = await spoolPages(stream, tables, previousCursor, systemRead)
       const { name, inferStrings = false, unreadWarning } = stream
       spooledStreams.push({ name, inferStrings, unreadWarning, tables: tables.spooledTables })
     }
   } catch (error) {
-    if (!(error instanceof CursorUnusable) || !previousCursors) throw error
+    const mustStartOver = error instanceof CursorUnusable && previousCursors !== undefined
+    if (!mustStartOver) throw error
     await systemRead.reporter.startOver()
     systemRead.reporter.reportFullRead(error.message)
-    return { ...(await spoolStreams(streams, undefined, undefined, systemRead)), contents: 'RESTARTED' }
+    return { ...(await spoolStreams(streams, undefined, systemRead)), contents: 'RESTARTED' }
   }
   // From here on, the caller closes the files.
   openFiles.move()
@@ -150,7 +170,7 @@ async function spoolPages(
   let hasDuplicates = false
   let repeatedCount = 0
   let resumedAt = performance.now()
-  const checkPage = createPagingCheck(system.name)
+  const assertPagingAdvances = createPagingCheck(system.name)
   const { table, key } = tables.shape
   for await (const page of stream.readPages(previousCursor)) {
     signal.throwIfAborted()
@@ -176,7 +196,7 @@ async function spoolPages(
         )
     }
     reporter.reportActivity()
-    checkPage(hasNewRecords)
+    assertPagingAdvances(hasNewRecords)
     if (page.cursor !== undefined && !hasDuplicates) cursor = page.cursor
     if (maxRecords !== undefined && tables.rootTable.spooled.rowCount > maxRecords) break
   }
@@ -200,20 +220,16 @@ export function parseIncrementState(cursor: unknown): IncrementState | undefined
 
 export const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
 
-/** Returns a sentence for the log that says why no increment can be read. */
+/** Returns a sentence for the log that says why `canReadIncrement` returned false. */
 function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.canReadIncrement?.(settings))
     return 'All records are read and replace the old rows, because the source does not report changes.'
-  if (reset) {
-    const hasResetCursor = createResetCursor(system, reset, settings) !== undefined
-    return hasResetCursor
-      ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
-      : 'All records are read, because the cursor was reset.'
-  }
-  const isVersion1 = (cursor as { version?: unknown } | null | undefined)?.version === 1
-  if (isVersion1)
-    return 'After this upgrade, all records are read once, because incremental runs of earlier versions kept values that the source had cleared.'
-  return cursor === undefined
-    ? 'All records are read, because no earlier load stored a cursor.'
+  if (reset && createResetCursor(system, reset, settings) !== undefined)
+    return 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
+  if (reset) return 'All records are read, because the cursor was reset.'
+  if (cursor === undefined) return 'All records are read, because no earlier load stored a cursor.'
+  const isVersion1 = (cursor as { version?: unknown } | null)?.version === 1
+  return isVersion1
+    ? 'After this upgrade, all records are read once, because incremental runs of earlier versions kept values that the source had cleared.'
     : 'All records are read, because the settings of the pipeline changed since the last load.'
 }

@@ -37,52 +37,71 @@ export interface TableStreamOptions {
 
 /**
  * Yields the rows on disk as a row stream. Converts them to delimited text and infers types from all values, as for an
- * uploaded JSON file. Declared types take precedence.
+ * uploaded JSON file. Declared types take precedence. Without rows, yields a stream that only creates the table.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
-  const { table, streamName, directory, reporter, signal, previousShape } = options
+  const { table, streamName, directory, reporter, signal } = options
   if (table.rowCount === 0) return yield createEmptyStream(options)
-  const name = `${table.name}.ndjson`
-  const spool = openSpool(directory)
-  const rejects = openSpool(directory)
+  const textFile = openSpool(directory)
+  const rejectsFile = openSpool(directory)
   try {
-    const job = { name, source: table.file!.fd, size: table.size, spool, rejects, directory, options: {} }
-    const convertedFile = await convertInThread(
-      { ...job, limits: defaultUploadLimits },
-      signal,
-      reporter.reportActivity,
-    )
+    const convertedFile = await convertToDelimitedText(options, textFile, rejectsFile)
     const report = reporter.createTableReporter()
     if (convertedFile.rejected > 0)
-      for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const previousDialect = findTableDialect(table, previousShape)
-    const columns = createColumnOptions(options, convertedFile)
-    const dialect = { ...convertedFile.dialect, columns, ...(previousDialect && { previousDialect }) }
-    const file = { ...dialect, path: spool, fileName: name, isRewritten: true }
+      for await (const rows of readRejects(rejectsFile)) for (const row of rows) report.reject(row)
+    const file = { ...createDialect(options, convertedFile), path: textFile, fileName: getFileName(table) }
     const renameColumns = createColumnRenamer(table)
-    for await (const rowStream of csvSource.read(file, report, signal)) {
-      const renamedColumns = renameColumns(rowStream.columns)
+    for await (const rowStream of csvSource.read({ ...file, isRewritten: true }, report, signal)) {
+      const columns = renameColumns(rowStream.columns)
       reporter.log(
         'INFO',
         'LOW',
-        `Read ${table.name}, ${formatCount(renamedColumns.length, 'column')}: ${describeColumns(renamedColumns)}`,
+        `Read ${table.name}, ${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`,
       )
-      yield {
-        table: streamName,
-        columns: renamedColumns,
-        sparse: true,
-        content: renameContent(rowStream, renamedColumns, renameColumns),
-      }
+      const content = renameContent(rowStream, columns, renameColumns)
+      yield { table: streamName, columns, sparse: true, content }
     }
   } finally {
-    closeSync(spool)
-    closeSync(rejects)
+    closeSync(textFile)
+    closeSync(rejectsFile)
   }
 }
 
+/** The file name that messages contain. */
+const getFileName = (table: SpooledTable): string => `${table.name}.ndjson`
+
+/** Converts the rows of a table to delimited text in `textFile`. Writes rejected rows to `rejectsFile`. */
+const convertToDelimitedText = (
+  { table, directory, signal, reporter }: TableStreamOptions,
+  textFile: number,
+  rejectsFile: number,
+): Promise<ConvertedFile> =>
+  convertInThread(
+    {
+      name: getFileName(table),
+      source: table.file!.fd,
+      size: table.size,
+      spool: textFile,
+      rejects: rejectsFile,
+      directory,
+      options: {},
+      limits: defaultUploadLimits,
+    },
+    signal,
+    reporter.reportActivity,
+  )
+
+/** Returns how to read the converted file, with the declared columns and the columns of the previous load. */
+function createDialect(options: TableStreamOptions, convertedFile: ConvertedFile) {
+  const columns = createColumnOptions(options, convertedFile)
+  const previousDialect = findTableDialect(options.table, options.previousShape)
+  return { ...convertedFile.dialect, columns, ...(previousDialect && { previousDialect }) }
+}
+
 /**
- * Returns the columns with declared types: by the converted file, or else by the system, which takes precedence. The
- * types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts.
+ * Returns the columns that have a declared type: in the converted file or by the system, which takes precedence. The
+ * types of all other columns are inferred. With `inferStrings`, this includes columns that contain only texts. A label
+ * is the path of the column in the record.
  */
 function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: ConvertedFile): ColumnOptions[] {
   const optionsByLabel = new Map<string, ColumnOptions>()
@@ -96,7 +115,8 @@ function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dial
 }
 
 /**
- * Returns the column types of the previous load. Replaces the column names in the warehouse by paths in the records.
+ * Returns the column types of the previous load. The label of a column is its path in the records, which replaces its
+ * name in the warehouse. Returns undefined for the first load.
  */
 function findTableDialect(
   table: SpooledTable,
@@ -106,8 +126,8 @@ function findTableDialect(
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(createColumnNames(paths).map((name, index) => [name, paths[index]!]))
   const columns = previousShape.columns.flatMap((column) => {
-    const label = pathsByName.get(column.name)
-    return label === undefined ? [] : [{ ...column, label }]
+    const path = pathsByName.get(column.name)
+    return path === undefined ? [] : [{ ...column, label: path }]
   })
   return findPreviousDialect({ columns })
 }
@@ -130,7 +150,10 @@ function createColumnRenamer(table: SpooledTable): ColumnRenamer {
     }))
 }
 
-/** Returns the content with renamed columns: in statistics, and in the columns of `TypesWidened`. */
+/**
+ * Returns the content with the renamed columns in its facts about columns (statistics of the values), and in the error
+ * `TypesWidened`, which contains the columns for another read.
+ */
 function renameContent(
   { content }: RowStream,
   columns: readonly Column[],
@@ -160,14 +183,15 @@ function createEmptyStream({ table, streamName, reporter, previousShape }: Table
   const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const previousColumns = columnsOfPreviousLoad(previousShape)
   // If all records were rejected, the load fails instead of emptying the table, because the source does have records.
-  const hasKnownColumns = paths.length > 0 || (previousColumns.length > 0 && reporter.rejectedCount === 0)
-  if (!hasKnownColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
+  const canUsePreviousColumns = previousColumns.length > 0 && reporter.rejectedCount === 0
+  if (paths.length === 0 && !canUsePreviousColumns) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = createColumnNames(paths)
   const columns = paths.map((path, index): Column => {
     const { label = path, dataType } = table.declaredColumns.get(path) ?? {}
     return {
       name: names[index]!,
       label,
+      // The column has no values yet, so a later load can still infer another type than TEXT.
       ...(dataType ? { dataType } : { dataType: 'TEXT', evidence: 'NOTHING' }),
       ...(table.key.includes(path) && { primaryKey: true }),
     }

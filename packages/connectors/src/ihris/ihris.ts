@@ -19,7 +19,7 @@ import {
   parseReportTitle,
   reportProfile,
 } from './report-definition.ts'
-import { isTrue } from '../fhir/fhirpath.ts'
+import { type FhirPathExpression, isTrue } from '../fhir/fhirpath.ts'
 
 type IhrisSettings = SettingsOf<typeof connectorTypes.ihris>
 
@@ -114,22 +114,33 @@ async function* readReportRows(
   { main, links }: IhrisReport,
 ): AsyncGenerator<RecordPage, void, void> {
   const cache = new Map<string, FhirResource>()
+  const isIncluded = (resource: FhirResource) => main.filter === undefined || isTrue(main.filter(resource))
   for await (const page of search(main.resource, main.search)) {
-    const isIncluded = (resource: FhirResource) => main.filter === undefined || isTrue(main.filter(resource))
     const mainResources = (page.records as FhirResource[]).filter(isIncluded)
     const rows = mainResources.map(
       (resource): RowResources => new Map([[main.name, { block: main, resources: [resource] }]]),
     )
-    for (const link of links) {
-      const keysByRow = rows.map((row) => listReferenceKeys(link, row))
-      const linkedResources = await readLinkedResources(search, link, new Set(keysByRow.flat()), cache)
-      for (const [index, row] of rows.entries()) {
-        const resources = keysByRow[index]!.flatMap((key) => linkedResources.get(key) ?? [])
-        row.set(link.name, { block: link, resources })
-      }
-    }
+    for (const link of links) await addLinkedResources(search, link, rows, cache)
     // Empty pages are not yielded, because the report can exclude all resources of many consecutive pages.
     if (rows.length > 0) yield { records: rows.map((row) => createReportRecord(row, main, links)) }
+  }
+}
+
+/** Reads the linked resources of all rows, and adds them to the rows. */
+async function addLinkedResources(
+  search: SearchFunction,
+  link: ReportLink,
+  rows: readonly RowResources[],
+  cache: Map<string, FhirResource>,
+): Promise<void> {
+  const keysByRow = rows.map((row) => listReferenceKeys(link, row))
+  const allKeys = [...new Set(keysByRow.flat())]
+  const resourcesByKey = link.targetReference
+    ? await readReferringResources(search, link, link.targetReference, allKeys)
+    : await readResourcesById(search, link, allKeys, cache)
+  for (const [index, row] of rows.entries()) {
+    const resources = keysByRow[index]!.flatMap((key) => resourcesByKey.get(key) ?? [])
+    row.set(link.name, { block: link, resources })
   }
 }
 
@@ -155,44 +166,58 @@ function toReferenceKey(reference: string, type: string): string {
   return segments.length > 1 ? segments.slice(-2).join('/') : `${type}/${reference}`
 }
 
-/**
- * Returns the linked resources by key. If the rows refer to the linked resources, the keys are those of the resources,
- * which are cached. If the linked resources refer to the rows (`targetReference`), they are requested each time.
- */
-async function readLinkedResources(
+/** Returns the resources with these keys (`Type/id`), by key. Requests only those that are not in the cache. */
+async function readResourcesById(
   search: SearchFunction,
-  { resource: type, targetReference, parameter }: ReportLink,
-  keys: ReadonlySet<string>,
+  { resource: type, parameter }: ReportLink,
+  keys: readonly string[],
   cache: Map<string, FhirResource>,
 ): Promise<Map<string, FhirResource[]>> {
-  const linkedResources = new Map<string, FhirResource[]>()
-  const addLinked = (key: string, resource: FhirResource): void => {
-    linkedResources.set(key, [...(linkedResources.get(key) ?? []), resource])
-  }
-  const missingKeys: string[] = []
+  const resourcesByKey = new Map<string, FhirResource[]>()
+  const missingIds: string[] = []
   for (const key of keys) {
-    const cached = targetReference ? undefined : cache.get(key)
-    if (cached) addLinked(key, cached)
-    else missingKeys.push(key)
+    const cached = cache.get(key)
+    if (cached) resourcesByKey.set(key, [cached])
+    else missingIds.push(key.slice(key.indexOf('/') + 1))
   }
-  for (let from = 0; from < missingKeys.length; from += maxIdsPerRequest) {
-    const batch = missingKeys.slice(from, from + maxIdsPerRequest)
-    // A search by id needs ids without their type.
-    const values = targetReference ? batch : batch.map((key) => key.slice(key.indexOf('/') + 1))
-    const query = new URLSearchParams({ [parameter]: values.join() }).toString()
-    for await (const { records } of search(type, query))
-      for (const resource of records as FhirResource[]) {
-        if (targetReference) {
-          for (const reference of targetReference(resource))
-            addLinked(toReferenceKey(String(reference), type), resource)
-          continue
-        }
-        const key = `${type}/${String(resource['id'])}`
-        addLinked(key, resource)
-        addToCache(cache, key, resource)
-      }
+  for await (const resource of searchInBatches(search, type, parameter, missingIds)) {
+    const key = `${type}/${String(resource['id'])}`
+    addToList(resourcesByKey, key, resource)
+    addToCache(cache, key, resource)
   }
-  return linkedResources
+  return resourcesByKey
+}
+
+/** Returns the resources that refer to a resource with one of these keys (`Type/id`), by key. */
+async function readReferringResources(
+  search: SearchFunction,
+  { resource: type, parameter }: ReportLink,
+  getReferences: FhirPathExpression,
+  keys: readonly string[],
+): Promise<Map<string, FhirResource[]>> {
+  const resourcesByKey = new Map<string, FhirResource[]>()
+  for await (const resource of searchInBatches(search, type, parameter, keys))
+    for (const reference of getReferences(resource))
+      addToList(resourcesByKey, toReferenceKey(String(reference), type), resource)
+  return resourcesByKey
+}
+
+function addToList(resourcesByKey: Map<string, FhirResource[]>, key: string, resource: FhirResource): void {
+  resourcesByKey.set(key, [...(resourcesByKey.get(key) ?? []), resource])
+}
+
+/** Yields the resources for which a search parameter has one of the values. A request contains at most 50 values. */
+async function* searchInBatches(
+  search: SearchFunction,
+  type: string,
+  parameter: string,
+  values: readonly string[],
+): AsyncGenerator<FhirResource, void, void> {
+  for (let from = 0; from < values.length; from += maxIdsPerRequest) {
+    const batch = values.slice(from, from + maxIdsPerRequest)
+    const query = new URLSearchParams({ [parameter]: batch.join() }).toString()
+    for await (const { records } of search(type, query)) yield* records as FhirResource[]
+  }
 }
 
 /** Adds a resource to the cache. Removes the oldest one if the cache is full. */

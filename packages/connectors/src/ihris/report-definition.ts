@@ -82,21 +82,23 @@ function parseBlock(block: ReportExtension): ReportBlock {
   return { name: findText(block, 'name') ?? resource, resource, columns }
 }
 
-/** Parses a link to another block. Its elements are paths such as `PractitionerRole.practitioner`. */
+/**
+ * Parses a link to another block. `linkTo` is the name of that block, or the path of a reference in it. `linkElement`
+ * is the path in this block to which the link leads: its id, or a reference such as `PractitionerRole.practitioner`.
+ */
 function parseLink(link: ReportExtension): ReportLink {
   const block = parseBlock(link)
-  const idElement = `${block.resource}.id`
-  const element = findText(link, 'linkElement') ?? idElement
-  const isById = element === idElement
-  const [, field = ''] = element.split('.')
-  // `linkTo` contains the name of a block, and the path of the reference in it.
   const [originBlock = '', ...originPath] = (findText(link, 'linkTo') ?? '').split('.')
+  const idPath = `${block.resource}.id`
+  const elementPath = findText(link, 'linkElement') ?? idPath
+  const isById = elementPath === idPath
+  const [, fieldName = ''] = elementPath.split('.')
   return {
     ...block,
     originBlock,
     originReference: originPath.length > 0 ? compileFhirPath(originPath.join('.')) : undefined,
-    targetReference: isById ? undefined : compileFhirPath(element),
-    parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
+    targetReference: isById ? undefined : compileFhirPath(elementPath),
+    parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? fieldName),
     isMultiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }
 }

@@ -71,7 +71,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
-  const checkPage = createPagingCheck(koboName)
+  const assertPagingAdvances = createPagingCheck(koboName)
   let path = 'api/v2/assets/'
   let options: RequestOptions = { query }
   while (surveys.length < maxListedSurveys) {
@@ -79,7 +79,7 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
     const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
     // Forms that are not deployed also count as progress for the paging check, because an account can have thousands of
     // them.
-    checkPage(assets.length > 0)
+    assertPagingAdvances(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
     const next = toText(response['next'])
@@ -118,7 +118,7 @@ async function* readSubmissions(
     limit = pageSize
     const records = parseList(page, koboName, 'results')
     const isLast = records.length === 0 || toText(parseObject(page, koboName)['next']) === undefined
-    const previousId = lastId
+    const lastIdOfPreviousPage = lastId
     for (const record of records) {
       const { _id: id, _submission_time: time } = (record ?? {}) as Record<string, unknown>
       if (typeof id === 'number' && id > (lastId ?? -Infinity)) lastId = id
@@ -127,7 +127,8 @@ async function* readSubmissions(
     // Only the last page has a cursor, because submission times need not be in the order of ids.
     yield { records, cursor: isLast ? createNextCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
-    if (lastId === previousId) throw createResponseProblem(koboName, 'increasing _id')
+    // The next page would be the same page again.
+    if (lastId === lastIdOfPreviousPage) throw createResponseProblem(koboName, 'increasing _id')
   }
 }
 
@@ -191,20 +192,25 @@ async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> 
   })
   const asset = parseObject(response, koboName)
   const content = (asset['content'] ?? {}) as { survey?: unknown }
-  const questions = toArray(content.survey) as Record<string, unknown>[]
+  return parseForm(toArray(content.survey) as Record<string, unknown>[])
+}
+
+/** Parses the rows of a form definition: questions, and the begins and ends of groups. */
+function parseForm(rows: readonly Record<string, unknown>[]): SurveyForm {
   const columns = [...submissionColumns]
   const geopoints = new Set<string>()
   const openGroups: { name: string; isRepeat: boolean }[] = []
-  for (const question of questions) {
-    const type = toText(question?.['type']) ?? ''
-    const questionName = toText(question?.['name']) ?? toText(question?.['$autoname']) ?? ''
-    if (type.startsWith('begin_')) openGroups.push({ name: questionName, isRepeat: type.includes('repeat') })
+  for (const row of rows) {
+    const type = toText(row?.['type']) ?? ''
+    const name = toText(row?.['name']) ?? toText(row?.['$autoname']) ?? ''
+    if (type.startsWith('begin_')) openGroups.push({ name, isRepeat: type.includes('repeat') })
     else if (type.startsWith('end_')) openGroups.pop()
-    else if (questionName !== '') {
-      const names = [...openGroups.map((group) => group.name), questionName]
-      const isRepeatGroup = ({ length: depth }: readonly string[]) => openGroups[depth - 1]?.isRepeat === true
-      if (type.endsWith('geopoint')) geopoints.add(names.join('/'))
-      else if (!typedQuestionPattern.test(type)) columns.push(createQuestionColumn(names, isRepeatGroup, '/'))
+    else if (name !== '') {
+      const path = [...openGroups.map((group) => group.name), name]
+      // The group at a path of two names is the second open group.
+      const isRepeatGroup = (groupPath: readonly string[]) => openGroups[groupPath.length - 1]?.isRepeat === true
+      if (type.endsWith('geopoint')) geopoints.add(path.join('/'))
+      else if (!typedQuestionPattern.test(type)) columns.push(createQuestionColumn(path, isRepeatGroup, '/'))
     }
   }
   return { columns, geopoints }

@@ -20,27 +20,24 @@ export interface CellReader {
 export type ReadValue = (cursor: PacketCursor) => unknown
 
 /**
- * Returns the reader for a column. If the stored type equals the column type, it encodes the bytes of the packet. It
- * otherwise converts values to the stored type.
+ * Returns the reader for a column. For a column that is stored with its own type, `write` encodes the bytes of the
+ * packet directly, if the type allows that. Otherwise it reads the value and converts it to the stored type.
  */
 export function createCellReader(field: MysqlField, storedType: StoredType): CellReader {
+  // The writers increase these counts.
   const nullCounts = { zeroDates: 0 }
   const readValue = createValueReader(field)
   const hasOwnType = storedType.dataType === mysqlColumnType(field).dataType
   const directWriter = hasOwnType ? createDirectWriter(field, storedType, nullCounts) : undefined
-  if (directWriter) return { read: readValue, nullCounts, write: directWriter }
-  const writeValue = valueWriter(storedType, nullCounts)
-  return {
-    read: readValue,
-    nullCounts,
-    write: (cursor, out) => {
-      const value = readValue(cursor)
-      if (isZeroDate(field, value)) {
-        nullCounts.zeroDates++
-        out.writeNull()
-      } else writeValue(value, out)
-    },
+  const writeConverted = valueWriter(storedType, nullCounts)
+  const readAndConvert: CellReader['write'] = (cursor, out) => {
+    const value = readValue(cursor)
+    if (isZeroDate(field, value)) {
+      nullCounts.zeroDates++
+      out.writeNull()
+    } else writeConverted(value, out)
   }
+  return { read: readValue, nullCounts, write: directWriter ?? readAndConvert }
 }
 
 /**

@@ -55,9 +55,14 @@ export function classifyMysqlError(error: unknown, { username }: DatabaseConfig)
   const code = findCodeByErrorCode(problemCodesByMysqlCode, error) ?? findCodeByMessage(mysqlMessagePatterns, message)
   if (code === undefined)
     return isDriverError(error) ? { code: 'STATEMENT_FAILED', detail: removeHexLiterals(message) } : undefined
-  // Removes the user's name and host, such as 'reader'@'10.0.0.7', from the message.
-  const userPattern = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return classifyWithMessage(code, removeHexLiterals(message).replace(userPattern, 'this user'))
+  return classifyWithMessage(code, removeUser(removeHexLiterals(message), username))
+}
+
+/** Replaces the user's name and host, such as `user 'reader'@'10.0.0.7'`, by the words "this user". */
+function removeUser(message: string, username: string): string {
+  const name = `(?<nameQuote>['\`])${RegExp.escape(username)}\\k<nameQuote>`
+  const host = "(?<hostQuote>['`]).*?\\k<hostQuote>"
+  return message.replace(new RegExp(`(?:user )?${name}@${host}`, 'g'), 'this user')
 }
 
 /**

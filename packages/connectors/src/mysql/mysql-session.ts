@@ -43,7 +43,7 @@ async function openMysqlSession(parameters: SessionParameters): Promise<Database
   const socket = await openSocket(parameters)
   const connection = createSocketConnection(socket, parameters)
   const session = new MysqlSession(connection, socket, attachByteLimit(connection, parameters), parameters)
-  using _greeting = limitGreeting(socket, parameters)
+  using _greetingTimeout = limitGreeting(socket, parameters)
   try {
     await session.begin()
   } catch (error) {
@@ -93,6 +93,7 @@ function attachByteLimit(connection: Connection, { config }: SessionParameters):
   const startTLS = driverInternals.startTLS.bind(connection)
   driverInternals.startTLS = (onSecured) => {
     startTLS(onSecured)
+    // `stream` is now the encrypted one.
     byteLimit.watch(driverInternals.stream)
   }
   connection.once('connect', () => {

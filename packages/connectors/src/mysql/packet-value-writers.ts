@@ -128,8 +128,9 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
 }
 
 /**
- * Returns a writer for dates and timestamps. The packet contains 0, 4, 7 or 11 bytes of date, time and microseconds;
- * missing parts are zero. A date with a zero year, month or day becomes null.
+ * Returns a writer for dates and timestamps. A date with a zero year, month or day becomes null. The packet contains 0,
+ * 4, 7 or 11 bytes: the year (0 and 1), the month (2), the day (3), hours, minutes and seconds (4 to 6), and
+ * microseconds (7 to 10). Missing parts are zero.
  */
 function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nullCounts: NulledCounts): DirectWriter {
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }

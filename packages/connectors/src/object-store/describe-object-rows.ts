@@ -19,17 +19,18 @@ export async function describeObjectRows(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { store, retryPolicy, filesDirectory, options } = context
+  // In a table of several objects, each row contains the key of its object.
   const objectKey = compileKeyPattern(pattern).singleKey ?? precedence?.get(objectKeyName)
   if (objectKey === undefined) return undefined
   const object = await retry(() => store.find(objectKey, signal), { policy: retryPolicy, signal })
   if (object.size > maxObjectBytes) return undefined
   using localObject = await fetchObject(context, object, { log() {} }, signal)
-  // The object itself does not contain the columns that identify the object of a row.
-  const isInFile = (_: string, index: number) => !isObjectColumn(keys[index]!)
-  const key = {
-    keys: keys.filter(isInFile),
-    ...(values && { values: values.filter(isInFile) }),
+  // The file does not contain the columns that identify the object of a row.
+  const isFileColumn = keys.map((name) => !isObjectColumn(name))
+  const keyInFile = {
+    keys: keys.filter((_, index) => isFileColumn[index]),
+    ...(values && { values: values.filter((_, index) => isFileColumn[index]) }),
     ...(rows !== undefined && { rows }),
   }
-  return await describeKeyRows({ path: localObject.fd, name: object.key, filesDirectory }, options, key, signal)
+  return await describeKeyRows({ path: localObject.fd, name: object.key, filesDirectory }, options, keyInFile, signal)
 }

@@ -71,19 +71,19 @@ export async function downloadObject(options: ObjectDownload, signal: AbortSigna
  */
 export async function downloadStoredBytes(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
-  const end = Math.min(object.size, options.firstBytes ?? object.size)
-  if (end > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
+  const byteCount = Math.min(object.size, options.firstBytes ?? object.size)
+  if (byteCount > limits.maxObjectBytes) throw createObjectTooLargeProblem(object, limits)
   let bytesWritten = 0
   const onBytes = (bytes: number) => {
     bytesWritten += bytes
     onProgress(bytesWritten)
   }
   const download = { ...options, onBytes }
-  // Signals that depend on others are expensive, so only downloads of several parts have one.
-  if (end > limits.partBytes) await downloadInParts(download, end, signal)
-  else await downloadPart(download, 0, end, signal)
+  // The most frequent case has no combined abort signal, which `downloadInParts` creates, because it is expensive.
+  if (byteCount <= limits.partBytes) await downloadPart(download, 0, byteCount, signal)
+  else await downloadInParts(download, byteCount, signal)
   signal.throwIfAborted()
-  return end
+  return byteCount
 }
 
 type PartDownload = ObjectDownload & { onBytes(count: number): void }
@@ -133,29 +133,42 @@ async function downloadPart(
   let position = from
   const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   while (position < to) {
-    const positionBefore = position
+    const attemptStart = position
     try {
-      const bytes = await store.open(object, position, to, signal)
-      if (bytes.isDecompressed) {
-        await bytes.cancel()
-        throw new ContentEncoded()
-      }
-      let chunkStart = bytes.from
-      for await (const chunk of bytes.chunks) {
-        // A store that does not support byte ranges returns the whole object, so only the requested bytes are used.
-        const requestedBytes = chunk.subarray(Math.max(0, position - chunkStart), Math.max(0, to - chunkStart))
-        chunkStart += chunk.length
-        if (memory) memory.set(requestedBytes, position)
-        else if (requestedBytes.length > 0) await writeCompletely(fd, requestedBytes, fileOffset + position)
-        position += requestedBytes.length
-        onBytes(requestedBytes.length)
-        if (chunkStart > to) break
+      for await (const bytes of requestBytes(store, object, position, to, signal)) {
+        if (memory) memory.set(bytes, position)
+        else if (bytes.length > 0) await writeCompletely(fd, bytes, fileOffset + position)
+        position += bytes.length
+        onBytes(bytes.length)
       }
       if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
-      if (position > positionBefore) attempts.reset()
+      const hasProgressed = position > attemptStart
+      if (hasProgressed) attempts.reset()
       await attempts.waitAfter(error)
     }
+  }
+}
+
+/** Yields the bytes `from` to `to` of an object. Throws `ContentEncoded` if the store compresses the response. */
+async function* requestBytes(
+  store: ObjectStore,
+  object: StoredObject,
+  from: number,
+  to: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, void> {
+  const response = await store.open(object, from, to, signal)
+  if (response.isDecompressed) {
+    await response.cancel()
+    throw new ContentEncoded()
+  }
+  // A store that does not support byte ranges returns the whole object, so other bytes are skipped.
+  let chunkStart = response.from
+  for await (const chunk of response.chunks) {
+    yield chunk.subarray(Math.max(0, from - chunkStart), Math.max(0, to - chunkStart))
+    chunkStart += chunk.length
+    if (chunkStart > to) return
   }
 }
 
@@ -163,7 +176,7 @@ async function downloadPart(
  * Downloads an object that the store sends compressed and the HTTP client decompresses. Byte ranges and the listed size
  * do not apply to the decompressed bytes, so it is downloaded in one piece. After an interruption it is requested from
  * the start, and bytes that the file already contains are skipped. Stops after `firstBytes` if they are set. Returns
- * the size of the file. `progressEnd` is the total that is reported as progress at the end.
+ * the size of the file. Progress is at most `progressEnd`, because the size of the decompressed object is unknown.
  */
 async function downloadDecompressed(
   { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: ObjectDownload,
@@ -174,26 +187,27 @@ async function downloadDecompressed(
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.maxObjectBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
-  let position = 0
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  let fileSize = 0
+  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(fileSize, problem) })
   for (;;) {
-    const positionBefore = position
+    const sizeBeforeAttempt = fileSize
     try {
       const { chunks } = await store.open(object, 0, object.size, signal)
-      let chunkStart = 0
+      let receivedBytes = 0
       for await (const chunk of chunks) {
-        const newBytes = chunk.subarray(Math.max(0, position - chunkStart))
-        chunkStart += chunk.length
+        const newBytes = chunk.subarray(Math.max(0, fileSize - receivedBytes))
+        receivedBytes += chunk.length
         if (newBytes.length === 0) continue
-        if (chunkStart > maxBytes) throw createObjectTooLargeProblem(object, limits)
-        await writeCompletely(fd, newBytes, position)
-        position += newBytes.length
-        onProgress(Math.min(progressEnd, position))
-        if (firstBytes !== undefined && position >= firstBytes) return position
+        if (receivedBytes > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        await writeCompletely(fd, newBytes, fileSize)
+        fileSize += newBytes.length
+        onProgress(Math.min(progressEnd, fileSize))
+        if (firstBytes !== undefined && fileSize >= firstBytes) return fileSize
       }
-      return position
+      return fileSize
     } catch (error) {
-      if (position > positionBefore) attempts.reset()
+      const hasProgressed = fileSize > sizeBeforeAttempt
+      if (hasProgressed) attempts.reset()
       await attempts.waitAfter(error)
     }
   }

@@ -39,17 +39,7 @@ export function compileKeyPattern(setting: string): KeyPattern {
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
     throw new SourceProblem('PATTERN_INVALID', `The key "${shortPattern}" is not a valid key pattern. ${problem}`)
-  if (alternatives.length > maxAlternatives)
-    throw new SourceProblem(
-      'PATTERN_TOO_LARGE',
-      `The braces in "${shortPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
-    )
-  const tokenCount = alternatives.reduce((sum, { length }) => sum + length, 0)
-  if (tokenCount > maxTokens)
-    throw new SourceProblem(
-      'PATTERN_TOO_LARGE',
-      `"${shortPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
-    )
+  assertPatternSize(alternatives, shortPattern)
   const literalPrefixes = alternatives.map(getLiteralPrefix)
   const prefix = literalPrefixes.reduce(getCommonPrefix)
   const isSingleKey = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'LITERAL')
@@ -61,6 +51,20 @@ export function compileKeyPattern(setting: string): KeyPattern {
     prefix,
     matches: (key) => key.length <= maxKeyLength && alternatives.some((_, index) => matchesAlternative(key, index)),
   }
+}
+
+function assertPatternSize(alternatives: readonly (readonly PatternToken[])[], shortPattern: string): void {
+  if (alternatives.length > maxAlternatives)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `The braces in "${shortPattern}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
+    )
+  const tokenCount = alternatives.reduce((sum, { length }) => sum + length, 0)
+  if (tokenCount > maxTokens)
+    throw new SourceProblem(
+      'PATTERN_TOO_LARGE',
+      `"${shortPattern}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
+    )
 }
 
 /** Returns the error in a pattern, or undefined if the pattern is valid. */
@@ -161,9 +165,10 @@ function getCommonPrefix(firstText: string, secondText: string): string {
 }
 
 /**
- * Returns true if the tokens match the whole key. Reads the key once, character by character, and keeps the set of all
- * positions in the pattern that the characters until now can have reached. So, unlike with backtracking, the time is
- * bounded for every pattern.
+ * Returns true if the tokens match the whole key. Simulates a nondeterministic finite automaton: reads the key once,
+ * character by character, and keeps the set of all positions in the pattern that the characters until now can have
+ * reached. A position is the index of the next token; the last one is after all tokens. So, unlike with backtracking,
+ * the time is bounded for every pattern.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
   const lastIndex = tokens.length - 1
@@ -183,24 +188,34 @@ function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]):
     }
   }
 
+  /** Adds to `nextPositions` those that are reached from a position if its token matches a character. */
+  function addNextPositions(tokenIndex: number, character: string): void {
+    const token = tokens[tokenIndex]
+    // The pattern has ended, but the key has not.
+    if (token === undefined) return
+    const isSlash = character === '/'
+    switch (token.kind) {
+      case 'ANY_FOLDERS':
+        // The token can match further characters.
+        return addReachable(nextPositions, tokenIndex, isSlash)
+      case 'ANY_TEXT':
+        if (!isSlash) addReachable(nextPositions, tokenIndex, isSlash)
+        return
+      default:
+        if (matchesCharacter(token, character)) addReachable(nextPositions, tokenIndex + 1, isSlash)
+    }
+  }
+
   addReachable(currentPositions, 0, true)
   for (const character of key) {
     nextPositions.clear()
-    const isSlash = character === '/'
-    for (let index = 0; index < currentPositions.size; index++) {
-      const tokenIndex = currentPositions.list[index]!
-      const token = tokens[tokenIndex]
-      // The pattern has ended, but the key has not.
-      if (token === undefined) continue
-      if (token.kind === 'ANY_FOLDERS') addReachable(nextPositions, tokenIndex, isSlash)
-      else if (token.kind === 'ANY_TEXT') {
-        if (!isSlash) addReachable(nextPositions, tokenIndex, isSlash)
-      } else if (matchesCharacter(token, character)) addReachable(nextPositions, tokenIndex + 1, isSlash)
-    }
+    for (let index = 0; index < currentPositions.size; index++)
+      addNextPositions(currentPositions.list[index]!, character)
     ;[currentPositions, nextPositions] = [nextPositions, currentPositions]
     if (currentPositions.size === 0) return false
   }
-  return currentPositions.has(tokens.length)
+  const isWholePatternMatched = currentPositions.has(tokens.length)
+  return isWholePatternMatched
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

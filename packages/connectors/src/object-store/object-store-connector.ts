@@ -136,9 +136,11 @@ async function listContainerOptions(
   signal: AbortSignal,
 ): Promise<SourceOption[]> {
   const options: SourceOption[] = []
-  for await (const { names } of readPages((page) => store.listContainers(page, signal), signal))
-    if (addMatchingOptions(options, query, names.map(toContainerOption))) break
-  return options
+  for await (const { names } of readPages((page) => store.listContainers(page, signal), signal)) {
+    addMatchingOptions(options, query, names.map(toContainerOption))
+    if (options.length >= maxOptions) break
+  }
+  return options.slice(0, maxOptions)
 }
 
 /**
@@ -154,21 +156,18 @@ async function listObjectOptions(
   for await (const { folders, objects } of readPages((page) => store.listFolder(prefix, page, signal), signal)) {
     // Excludes the empty object with the folder's own key, which consoles create.
     const keys = objects.map(({ key }) => key).filter((key) => key !== prefix)
-    if (addMatchingOptions(options, query, [...folders, ...keys].map(toObjectOption))) break
+    addMatchingOptions(options, query, [...folders, ...keys].map(toObjectOption))
+    if (options.length >= maxOptions) break
   }
-  const getSortRank = ({ id }: SourceOption) => (id.endsWith('/') ? 0 : 1)
-  return options.toSorted((first, second) => getSortRank(first) - getSortRank(second))
+  const listedOptions = options.slice(0, maxOptions)
+  const isFolder = ({ id }: SourceOption) => id.endsWith('/')
+  return [...listedOptions.filter(isFolder), ...listedOptions.filter((option) => !isFolder(option))]
 }
 
-/**
- * Adds the new options that have the query in their names, up to the maximum number of options. Returns true if the
- * maximum is reached.
- */
-function addMatchingOptions(options: SourceOption[], query: string, newOptions: readonly SourceOption[]): boolean {
+/** Adds the new options that have the query in their names. */
+function addMatchingOptions(options: SourceOption[], query: string, newOptions: readonly SourceOption[]): void {
   const searchText = query.toLowerCase()
   options.push(...newOptions.filter(({ name }) => name.toLowerCase().includes(searchText)))
-  options.splice(maxOptions)
-  return options.length === maxOptions
 }
 
 /** Yields the pages of a list. `readPage` receives the token of the page, which is undefined for the first one. */

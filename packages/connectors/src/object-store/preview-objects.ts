@@ -53,34 +53,28 @@ async function previewObject(
 ): Promise<SourcePreview> {
   const isWhole = object.size <= startBytes
   using start = await fetchObject(context, object, { log() {} }, signal, isWhole ? undefined : startBytes)
-  const kind = preparePreviewFile(context, start)
-  const isStartSufficient = kind === 'START' || isWhole
-  if (isStartSufficient) return await previewLocalFile(context, start, { maxRows, isWhole, kind }, signal)
+  const content = detectContent(context, start)
+  const isParquet = content.kind === 'PARQUET'
+  const requiresWholeFile = isParquet || content.kind === 'ZIP'
+  if (isWhole || !requiresWholeFile) {
+    const isPartOfText = start.size < object.size && content.kind === 'TEXT' && content.encoding === 'utf-8'
+    if (isPartOfText) removeIncompleteLine(start)
+    return await previewLocalFile(context, start, { maxRows, isWhole, isParquet }, signal)
+  }
   if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
   using localObject = await fetchObject(context, object, { log() {} }, signal)
-  return await previewLocalFile(context, localObject, { maxRows, isWhole: true, kind }, signal)
+  return await previewLocalFile(context, localObject, { maxRows, isWhole: true, isParquet }, signal)
 }
 
-/** The part of a file that a preview needs. START: only its start. WHOLE and PARQUET: the complete file. */
-type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
-
-/**
- * Determines which part of the file a preview needs. If the file is only the start of a text in UTF-8, removes its
- * incomplete last line.
- */
-function preparePreviewFile({ options }: ObjectReadContext, { object, fd, size }: LocalObject): PreviewKind {
+/** Detects the format of a downloaded file from its first bytes. */
+function detectContent({ options }: ObjectReadContext, { object, fd, size }: LocalObject) {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
   const bytesRead = readSync(fd, bytes, 0, bytes.length, 0)
-  const content = detectFormat(bytes.subarray(0, bytesRead), object.key, options.encoding)
-  if (content.kind === 'PARQUET') return 'PARQUET'
-  if (content.kind === 'ZIP') return 'WHOLE'
-  const isOnlyStart = size < object.size
-  if (content.kind === 'TEXT' && isOnlyStart && content.encoding === 'utf-8') removeIncompleteLine(fd, size)
-  return 'START'
+  return detectFormat(bytes.subarray(0, bytesRead), object.key, options.encoding)
 }
 
 /** Truncates a file after its last line end. Leaves it unchanged if its last megabyte has no line end. */
-function removeIncompleteLine(fd: number, size: number): void {
+function removeIncompleteLine({ fd, size }: LocalObject): void {
   const tail = Buffer.alloc(Math.min(size, maxTailBytes))
   const tailStart = size - tail.length
   readSync(fd, tail, 0, tail.length, tailStart)
@@ -92,7 +86,7 @@ function removeIncompleteLine(fd: number, size: number): void {
 async function previewLocalFile(
   context: ObjectReadContext,
   localObject: LocalObject,
-  { maxRows, isWhole, kind }: { maxRows: number; isWhole: boolean; kind: PreviewKind },
+  { maxRows, isWhole, isParquet }: { maxRows: number; isWhole: boolean; isParquet: boolean },
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = context
@@ -103,15 +97,15 @@ async function previewLocalFile(
       maxRows,
       signal,
     )
-  if (kind === 'PARQUET') return previewParquet()
+  if (isParquet) return previewParquet()
   try {
     const upload = { path: localObject.fd, name: localObject.object.key, filesDirectory }
     const preview = await previewUpload(upload, options, maxRows, signal)
     return { ...preview, complete: preview.complete && isWhole }
   } catch (error) {
     // Parquet inside gzip or ZIP is only recognised after decompression.
-    const isParquet = error instanceof SourceProblem && error.code === 'PARQUET_UPLOADED'
-    if (!isParquet) throw error
+    const containsParquet = error instanceof SourceProblem && error.code === 'PARQUET_UPLOADED'
+    if (!containsParquet) throw error
     if (!isWhole) throw createTooLargeProblem(localObject.object)
     return previewParquet()
   }

@@ -28,10 +28,10 @@ export async function* readNewObjects(
   const previousLoad = parseLoadedObjects(cursor)
   const selection = { ...context, key, onPage: () => report.progress({}) }
   const { isSingle, objects } = await selectObjects(selection, signal).catch((error: unknown) => {
-    // This error is ignored if all loaded objects have been deleted, because their rows stay.
     const hasNoObjects = error instanceof SourceProblem && error.code === 'NO_OBJECTS'
-    const areAllDeleted = hasNoObjects && previousLoad.columns.length > 0
-    if (!areAllDeleted) throw error
+    const isFirstLoad = previousLoad.columns.length === 0
+    if (!hasNoObjects || isFirstLoad) throw error
+    // All loaded objects have been deleted. Their rows stay, and nothing new is read.
     return { isSingle: false, objects: [] }
   })
   const { newObjects, changedObjects, unchangedObjects } = diffObjects(previousLoad, objects)
@@ -39,29 +39,40 @@ export async function* readNewObjects(
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
   if (writeMode === 'APPEND' && !isSingle) assertEarlierRowsKnown(previousLoad, changedObjects)
+  if (isSingle) {
+    const [object] = objectsToRead
+    for await (const rowStream of readSingleObject(context, object!, report, signal)) {
+      const currentLoad = createLoadedObjects(settings, objectsToRead, [], new Map())
+      yield { ...rowStream, cursor: () => addLoad(previousLoad, currentLoad) }
+    }
+    return
+  }
+  // Filled while the rows are read.
   const rowCounts = new Map<string, number>()
   const { columns: previousColumns } = previousLoad
   const combinedRead = { objects: objectsToRead, previousColumns, hasPrimaryKey: false, rowCounts }
-  const rowStreams = isSingle
-    ? readSingleObject(context, objectsToRead[0]!, report, signal)
-    : readObjectsAsOneTable(context, combinedRead, report, signal)
-  for await (const rowStream of rowStreams) {
-    const cursor = (): LoadedObjects => {
-      const columns = isSingle ? [] : omitObjectColumns(rowStream.columns)
-      const currentLoad = createLoadedObjects(settings, objectsToRead, columns, rowCounts)
-      return {
-        ...currentLoad,
-        objects: { ...previousLoad.objects, ...currentLoad.objects },
-        rows: { ...omitRowCounts(previousLoad.rows, objectsToRead), ...currentLoad.rows },
-      }
-    }
-    if (isSingle) {
-      yield { ...rowStream, cursor }
-      continue
-    }
+  for await (const rowStream of readObjectsAsOneTable(context, combinedRead, report, signal)) {
+    const columns = omitObjectColumns(rowStream.columns)
+    const cursor = () => addLoad(previousLoad, createLoadedObjects(settings, objectsToRead, columns, rowCounts))
     const replacesRows = changedObjects.length > 0
     const replacement = replacesRows ? { replaceByColumn: objectKeyName } : {}
     yield { ...rowStream, ...replacement, precedence: objectPrecedence, cursor }
+  }
+}
+
+/**
+ * Returns the cursor for the objects of both loads. Objects of the current load lose their previous row counts, even if
+ * the current load has no count, as for a single object.
+ */
+function addLoad(
+  { objects, rows }: Pick<LoadedObjects, 'objects' | 'rows'>,
+  currentLoad: LoadedObjects,
+): LoadedObjects {
+  const previousRows = Object.entries(rows).filter(([key]) => !Object.hasOwn(currentLoad.objects, key))
+  return {
+    ...currentLoad,
+    objects: { ...objects, ...currentLoad.objects },
+    rows: { ...Object.fromEntries(previousRows), ...currentLoad.rows },
   }
 }
 
@@ -76,18 +87,6 @@ function assertEarlierRowsKnown({ rows }: Pick<LoadedObjects, 'rows'>, changedOb
     'OBJECT_ROWS_UNKNOWN',
     `"${objectWithoutCount.key}" changed, and its earlier rows cannot be replaced: they were loaded while it was the only object of the pipeline, so they have no ${objectKeyName}. The old data stays. Exclude the object from the key of the pipeline, or run once with "rebuild": true, which replaces all rows of the table by those of the objects that exist now.`,
   )
-}
-
-/**
- * Returns the row counts without those of the objects to read. The load of a single object counts no rows, so its old
- * count must not stay.
- */
-function omitRowCounts(
-  rowCounts: Readonly<Record<string, number>>,
-  objectsToRead: readonly StoredObject[],
-): Record<string, number> {
-  const keys = new Set(objectsToRead.map(({ key }) => key))
-  return Object.fromEntries(Object.entries(rowCounts).filter(([key]) => !keys.has(key)))
 }
 
 /** Returns the loads that the cursor records, whatever their settings were. They are empty without a cursor. */

@@ -79,8 +79,8 @@ export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
 const maxLoggedResumes = 10
 
 /**
- * Reads a downloaded object like an uploaded file. Progress is reported in bytes of the object. Throws `SourceProblem`,
- * or the signal's reason after an abort.
+ * Reads a downloaded object like an uploaded file: first unpacks or converts it if necessary, then reads its rows. Both
+ * steps are one half of the progress each. Throws `SourceProblem`, or the signal's reason after an abort.
  */
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReadContext, 'filesDirectory' | 'options'>,
@@ -90,9 +90,10 @@ export async function* readLocalObject(
 ): AsyncGenerator<RowStream, void, void> {
   const { reportFirstHalf: onProgress, createSecondReporter } = splitProgress(report)
   using upload = await openUpload({ path: fd, name: object.key, filesDirectory, options, onProgress }, signal)
-  const { file, format } = upload
+  const { file, format, inPlace: isReadInPlace, formatSentence } = upload
   const fileReport = { ...report, progress: createSecondReporter(file.size) }
   if (format === 'DELIMITED') return yield* readOpened(upload, options, fileReport, signal)
-  if (!upload.inPlace) report.log('INFO', 'LOW', upload.formatSentence)
+  // The file was unpacked.
+  if (!isReadInPlace) report.log('INFO', 'LOW', formatSentence)
   yield* parquetSource.read({ path: file.fd, fileName: file.name }, fileReport, signal)
 }

@@ -38,15 +38,17 @@ export async function findIncrement(
   if (!previousLoad) return undefined
   const { isSingle, objects } = await selectObjects({ ...context, key }, signal)
   const { newObjects, changedObjects, unchangedObjects, deletedCount } = diffObjects(previousLoad, objects)
-  const hasRowCounts = changedObjects.every((object) => Object.hasOwn(previousLoad.rows, object.key))
+  if (deletedCount > 0) return undefined
   const hasSingleObjectChanged = isSingle && changedObjects.length > 0
-  if (deletedCount > 0 || !hasRowCounts || hasSingleObjectChanged) return undefined
+  if (hasSingleObjectChanged) return undefined
+  const areRowCountsKnown = changedObjects.every(({ key }) => Object.hasOwn(previousLoad.rows, key))
+  if (!areRowCountsKnown) return undefined
   return { previousLoad, newObjects, changedObjects, unchangedObjects }
 }
 
 /**
- * Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the signal's reason after an
- * abort.
+ * Reads the objects that match the key: all of them as one table if it is a pattern, otherwise a single object. Throws
+ * `SourceProblem`, or the signal's reason after an abort.
  */
 export async function* readObjects(
   context: ObjectReadContext,
@@ -59,16 +61,18 @@ export async function* readObjects(
   const previousLoad = parseLoadedObjects(cursor, settings)
   if (previousLoad) logFullRead(previousLoad, objects, report)
   if (!isSingle) report.log('INFO', 'LOW', describeSelection(selection, key))
+  if (isSingle) {
+    const cursor = () => createLoadedObjects(settings, objects, [], new Map())
+    for await (const rowStream of readSingleObject(context, objects[0]!, report, signal)) yield { ...rowStream, cursor }
+    return
+  }
+  // Filled while the rows are read.
   const rowCounts = new Map<string, number>()
-  const rowStreams = isSingle
-    ? readSingleObject(context, objects[0]!, report, signal)
-    : readObjectsAsOneTable(context, { objects, hasPrimaryKey: false, rowCounts }, report, signal)
-  for await (const rowStream of rowStreams) {
-    const cursor = () => {
-      const columns = isSingle ? [] : omitObjectColumns(rowStream.columns)
-      return createLoadedObjects(settings, objects, columns, rowCounts)
-    }
-    yield { ...rowStream, ...(!isSingle && { precedence: objectPrecedence }), cursor }
+  const combinedRead = { objects, hasPrimaryKey: false, rowCounts }
+  for await (const rowStream of readObjectsAsOneTable(context, combinedRead, report, signal)) {
+    const columns = omitObjectColumns(rowStream.columns)
+    const cursor = () => createLoadedObjects(settings, objects, columns, rowCounts)
+    yield { ...rowStream, precedence: objectPrecedence, cursor }
   }
 }
 
@@ -86,17 +90,22 @@ export async function* readIncrement(
   report.log('INFO', 'LOW', describeObjectChanges({ newObjects, changedObjects, unchangedObjects }))
   const objectsToRead = sortByKey([...newObjects, ...changedObjects])
   if (objectsToRead.length === 0) return
+  // Filled while the rows are read.
   const rowCounts = new Map<string, number>()
-  const findShorterObject = () => changedObjects.find(({ key }) => rowCounts.get(key)! < previousLoad.rows[key]!)
   let readsAllObjects = false
-  const findFurtherObjects = (): readonly StoredObject[] => {
-    const shorterObject = findShorterObject()
+
+  /**
+   * Returns the unchanged objects if a changed object has fewer rows than before. Called after its rows are counted.
+   */
+  function findFurtherObjects(): readonly StoredObject[] {
+    const shorterObject = changedObjects.find(({ key }) => rowCounts.get(key)! < previousLoad.rows[key]!)
     if (shorterObject === undefined) return []
     const text = `"${shorterObject.key}" has fewer rows than before, so all objects are read and replace the old rows.`
     if (!readsAllObjects) report.log('INFO', 'MEDIUM', text)
     readsAllObjects = true
     return unchangedObjects
   }
+
   const combinedRead = {
     objects: objectsToRead,
     previousColumns: previousLoad.columns,
@@ -105,10 +114,11 @@ export async function* readIncrement(
     findFurtherObjects,
   }
   for await (const rowStream of readObjectsAsOneTable(context, combinedRead, report, signal)) {
+    const columns = omitObjectColumns(rowStream.columns)
     const cursor = () => {
       const allObjects = [...unchangedObjects, ...objectsToRead]
       const allRowCounts = new Map([...Object.entries(previousLoad.rows), ...rowCounts])
-      return createLoadedObjects(settings, allObjects, omitObjectColumns(rowStream.columns), allRowCounts)
+      return createLoadedObjects(settings, allObjects, columns, allRowCounts)
     }
     yield { ...rowStream, cursor, whole: () => readsAllObjects }
   }

@@ -27,8 +27,8 @@ const maxBlockingMs = 20
 
 /**
  * Returns the objects that match a pipeline's `key` setting: a single one if the key is not a pattern, otherwise all
- * matching objects that are not empty, sorted by key. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an
- * error of the store.
+ * matching objects that are not empty, sorted by key, up to `maxResults` of them. Throws OBJECT_MISSING, NO_OBJECTS,
+ * TOO_MANY_OBJECTS, or an error of the store.
  */
 export async function selectObjects(selection: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retryPolicy, maxResults } = selection
@@ -41,19 +41,19 @@ export async function selectObjects(selection: ObjectSelection, signal: AbortSig
   const objects: StoredObject[] = []
   let emptyCount = 0
   // Keys in deeper folders are the usual reason why a pattern with `*` matches nothing; the problem then suggests `**`.
-  let hasDeeperKeys = false
-  const segmentCount = countSegments(key)
-  const checkDepth = ({ key: skippedKey }: StoredObject) => {
-    hasDeeperKeys ||= countSegments(skippedKey) > segmentCount
+  let hasKeysInDeeperFolders = false
+  const patternDepth = countSegments(key)
+  const onSkipped = ({ key: skippedKey }: StoredObject) => {
+    hasKeysInDeeperFolders ||= countSegments(skippedKey) > patternDepth
   }
-  for await (const object of listMatchingObjects(selection, pattern, checkDepth, signal)) {
+  for await (const object of listMatchingObjects(selection, pattern, onSkipped, signal)) {
     // Leaves out empty objects: consoles create them as folders, and tools as markers such as _SUCCESS.
     if (object.size === 0) emptyCount += 1
     else objects.push(object)
     if (objects.length > maxObjects) throw createTooManyObjectsProblem(key)
     if (maxResults !== undefined && objects.length >= maxResults) break
   }
-  if (objects.length === 0) throw createNoObjectsProblem(key, emptyCount, hasDeeperKeys)
+  if (objects.length === 0) throw createNoObjectsProblem(key, emptyCount, hasKeysInDeeperFolders)
   return { isSingle: false, objects: sortByKey(objects), emptyCount }
 }
 

@@ -169,9 +169,9 @@ interface SubmissionQuery {
 const maxSubmissionsPerPage = 1_000
 
 /**
- * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do
- * not shift pages. An increment reads submissions created or edited since the cursor, then those deleted since, which
- * get a deletion mark.
+ * Yields the submissions, newest first, and then the deleted ones. A full read yields all submissions, and the deleted
+ * ones if `includeDeleted` is set. An increment yields those that were created, edited or deleted since the cursor. The
+ * last page has the cursor of the next increment.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -180,39 +180,46 @@ async function* readSubmissions(
 ): AsyncGenerator<RecordPage, void, void> {
   const since = toText(cursor)
   let latestTime = ''
-  const updateLatest = (records: readonly unknown[]) => {
-    for (const record of records) {
-      const { __system: system } = (record ?? {}) as { __system?: Record<string, unknown> }
-      for (const time of [system?.['submissionDate'], system?.['updatedAt'], system?.['deletedAt']])
-        if (typeof time === 'string' && time > latestTime) latestTime = time
-    }
-  }
-  const changedFilter =
-    since === undefined ? undefined : `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
-  for await (const records of readSubmissionPages(http, query, changedFilter)) {
-    updateLatest(records)
+  const pages = since === undefined ? readAll(http, query) : readChanges(http, query, since)
+  for await (const records of pages) {
+    latestTime = findLatestTime(records, latestTime)
     yield { records }
-  }
-  if (since !== undefined || query.includeDeleted) {
-    const deletedFilter = since === undefined ? '__system/deletedAt ne null' : `__system/deletedAt ge ${since}`
-    for await (const records of readDeletedSubmissions(http, query, deletedFilter)) {
-      updateLatest(records)
-      yield { records }
-    }
   }
   const nextCursor = createNextCursor(latestTime, http.startedAt(), since)
   if (nextCursor !== undefined) yield { records: [], cursor: nextCursor }
+}
+
+type SubmissionPages = AsyncGenerator<readonly unknown[], void, void>
+
+async function* readAll(http: HttpSession, query: SubmissionQuery): SubmissionPages {
+  yield* readSubmissionPages(http, query, undefined)
+  if (query.includeDeleted) yield* readDeletedSubmissions(http, query, '__system/deletedAt ne null')
+}
+
+async function* readChanges(http: HttpSession, query: SubmissionQuery, since: string): SubmissionPages {
+  const changedFilter = `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
+  yield* readSubmissionPages(http, query, changedFilter)
+  yield* readDeletedSubmissions(http, query, `__system/deletedAt ge ${since}`)
+}
+
+/**
+ * Returns the latest time of a submission, an edit or a deletion in the records, or the earlier time if it is later.
+ */
+function findLatestTime(records: readonly unknown[], earlierTime: string): string {
+  let latestTime = earlierTime
+  for (const record of records) {
+    const { __system: system } = (record ?? {}) as { __system?: Record<string, unknown> }
+    for (const time of [system?.['submissionDate'], system?.['updatedAt'], system?.['deletedAt']])
+      if (typeof time === 'string' && time > latestTime) latestTime = time
+  }
+  return latestTime
 }
 
 /**
  * Yields the deleted submissions. If the server is older than 2023 and does not store deletion times, logs a warning
  * instead.
  */
-async function* readDeletedSubmissions(
-  http: HttpSession,
-  query: SubmissionQuery,
-  filter: string,
-): AsyncGenerator<readonly unknown[]> {
+async function* readDeletedSubmissions(http: HttpSession, query: SubmissionQuery, filter: string): SubmissionPages {
   try {
     yield* readSubmissionPages(http, query, filter)
   } catch (error) {
@@ -230,7 +237,7 @@ async function* readSubmissionPages(
   http: HttpSession,
   { project, form }: SubmissionQuery,
   filter: string | undefined,
-): AsyncGenerator<readonly unknown[], void, void> {
+): SubmissionPages {
   const subject = `The form "${form}" of project ${project}`
   let path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}.svc/Submissions`
   let query: QueryParameters = { $expand: '*', $filter: filter }

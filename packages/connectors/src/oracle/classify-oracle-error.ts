@@ -45,8 +45,14 @@ const problemCodesByOracleCode: Record<string, DatabaseProblemCode> = {
   'NJS-138': 'OTHER_PROTOCOL',
 }
 
+const redirectErrorStart = 'the database redirects its clients to'
+
+/** Creates the error for a redirect to a host that is not allowed. */
+export const createRedirectError = (host: string): Error =>
+  new Error(`${redirectErrorStart} ${host}, which is not an allowed address`)
+
 const oracleMessagePatterns: MessagePatterns = [
-  [/elsewhere:/, 'ADDRESS_NOT_ALLOWED'],
+  [new RegExp(redirectErrorStart), 'ADDRESS_NOT_ALLOWED'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timed? ?out/i, 'CONNECTION_TIMEOUT'],
   [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
@@ -74,18 +80,24 @@ export class UnsupportedName extends Error {
 export function classifyOracleError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   if (error instanceof UnsupportedName) return { code: error.code }
   const message = getErrorMessage(error)
-  const oracleCode =
-    /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
+  const oracleCode = findOracleCode(error)
   // Network errors that the driver passes on have a code of the operating system or of TLS, not of the driver.
-  const hasAnyCode = listCodes(error).some((code) => code !== '')
-  const isKnownError = oracleCode !== undefined || hasAnyCode || message.startsWith('elsewhere:')
-  if (!isKnownError) return undefined
-  const networkCode = findCodeByMessage(oracleMessagePatterns, message)
-  const problemCode = oracleCode === undefined ? undefined : problemCodesByOracleCode[oracleCode]
-  // The driver wraps all network errors in generic ones, so the message of the cause determines the code.
-  const isGeneric = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
-  const code = isGeneric ? (networkCode ?? problemCode) : problemCode
+  const hasSystemCode = listCodes(error).some((code) => code !== '')
+  const isRedirect = message.startsWith(redirectErrorStart)
+  if (oracleCode === undefined && !hasSystemCode && !isRedirect) return undefined
+  const code = findProblemCode(oracleCode, message)
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }
   const isMessageHelpful = /^(STATEMENT|PERMISSION|TABLE|CERTIFICATE|OTHER|ADDRESS)/.test(code)
   return isMessageHelpful ? { code, detail: message } : { code }
+}
+
+/** Returns the error code of the server or the driver, such as `ORA-01017`. */
+const findOracleCode = (error: unknown): string | undefined =>
+  /^(ORA|NJS|DPI)-\d+/.exec(getErrorMessage(error))?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
+
+function findProblemCode(oracleCode: string | undefined, message: string): DatabaseProblemCode | undefined {
+  const problemCode = oracleCode === undefined ? undefined : problemCodesByOracleCode[oracleCode]
+  // The driver wraps all network errors in generic ones, so the message of the cause determines the code.
+  const isGeneric = problemCode === undefined || /^(CONNECTION|CERTIFICATE)_/.test(problemCode)
+  return isGeneric ? (findCodeByMessage(oracleMessagePatterns, message) ?? problemCode) : problemCode
 }

@@ -23,7 +23,7 @@ import {
 } from './column-types.ts'
 import type { SourceClock } from '../database-connector/increments/cursor-value.ts'
 import { buildWhere, type RowFilter } from '../database-connector/increments/row-filter.ts'
-import { classifyOracleError, UnsupportedName } from './classify-oracle-error.ts'
+import { classifyOracleError, createRedirectError, UnsupportedName } from './classify-oracle-error.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
@@ -36,19 +36,21 @@ export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession,
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-/** Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. */
+/**
+ * Signs in and starts a read-only transaction. Reads the clock before it, so that the cursor is not too late. Each
+ * request limits the bytes that the server may send.
+ */
 async function openOracleSession(parameters: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = parameters
-  const connectString = formatConnectString(config, limits)
-  restrictConnections(parameters)
-  const byteLimit = new OracleByteLimit(parameters)
-  const signIn = {
+  const credentials = {
     user: config.username,
     password: config.password,
-    connectString,
+    connectString: formatConnectString(config, limits),
     sslServerDNMatch: !config.trustServerCertificate,
   }
-  const connection = await byteLimit.request(() => oracledb.getConnection(signIn))
+  restrictConnections(parameters)
+  const byteLimit = new OracleByteLimit(parameters)
+  const connection = await byteLimit.request(() => oracledb.getConnection(credentials))
   byteLimit.isSignedIn = true
   const session = new OracleSession(connection, byteLimit)
   if (config.ssl && config.trustServerCertificate)
@@ -227,9 +229,6 @@ function restrictConnections({ addresses, config, openedSockets }: SessionParame
   Object.assign(net, { connect: connectIfAllowed })
 }
 
-const createRedirectError = (host: string): Error =>
-  new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
-
 /** Types with values of up to several megabytes. The driver holds all rows of a response in memory at once. */
 const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
@@ -273,7 +272,8 @@ export async function writeAllRows(
       onRows(batch.length)
       for (const row of batch) {
         for (const [index, convert] of valueConverters.entries()) if (convert) row[index] = convert(row[index])
-        if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
+        const hasRoom = writeRow(encoder, sink, row)
+        if (!hasRoom) await sink.waitForRoom()
       }
     }
   } finally {

@@ -52,6 +52,15 @@ const sessionSettings = {
   client_connection_check_interval: '10s',
 }
 
+/**
+ * Sets the settings of a JSON object that the server knows. `true` sets them until the end of the transaction. Some
+ * names in `pg_settings` have upper-case letters.
+ */
+const applyKnownSettings = `
+  select set_config(setting.name, setting.value, true)
+  from json_each_text($1) as setting(name, value)
+  where setting.name in (select lower(known_setting.name) from pg_settings as known_setting)`
+
 /** Connects, signs in, starts the transaction and applies the session settings. */
 async function openPostgresSession(parameters: SessionParameters): Promise<DatabaseSession> {
   const { client, socket } = await signIn(
@@ -59,11 +68,7 @@ async function openPostgresSession(parameters: SessionParameters): Promise<Datab
     new PostgresByteLimit(parameters.config, engine.name),
     async (signedInClient) => {
       await signedInClient.query('begin isolation level repeatable read read only')
-      await signedInClient.query(
-        `select set_config(name, value, true) from json_each_text($1) as settings(name, value)
-       where name in (select lower(name) from pg_settings)`,
-        [JSON.stringify(sessionSettings)],
-      )
+      await signedInClient.query(applyKnownSettings, [JSON.stringify(sessionSettings)])
     },
   )
   return new PostgresSession(client, socket, parameters)

@@ -17,6 +17,7 @@ const firstMessageTypes = new Set([...'RENv'].map((character) => character.charC
 
 /**
  * Logs in to a server with the PostgreSQL protocol, then calls `beginSession`. If either fails, closes the connection.
+ * `byteLimit` limits the bytes that the server may send.
  */
 export async function signIn(
   parameters: SessionParameters,
@@ -42,15 +43,12 @@ export async function signIn(
   try {
     // The driver's types do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
+    // TLS replaces the stream by an encrypted one.
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connected = client.connect()
     if (!ssl) {
       byteLimit.watch(socket)
-      socket.once('data', (bytes: Buffer) => {
-        if (firstMessageTypes.has(bytes[0]!)) return
-        const error = new Error('The server does not use the PostgreSQL protocol.')
-        socket.destroy(Object.assign(error, { code: 'ERR_SSL' }))
-      })
+      rejectOtherProtocols(socket)
     }
     await connected
     await beginSession(client)
@@ -59,6 +57,15 @@ export async function signIn(
     throw error
   }
   return { client, socket }
+}
+
+/** Closes the socket with an error if the first byte of the server is not the type of a PostgreSQL message. */
+function rejectOtherProtocols(socket: Socket): void {
+  socket.once('data', (bytes: Buffer) => {
+    if (firstMessageTypes.has(bytes[0]!)) return
+    const error = new Error('The server does not use the PostgreSQL protocol.')
+    socket.destroy(Object.assign(error, { code: 'ERR_SSL' }))
+  })
 }
 
 /** The request code of `CancelRequest` in the PostgreSQL protocol. */

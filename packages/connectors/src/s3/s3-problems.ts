@@ -135,6 +135,7 @@ function findExplanation(
   { status, code }: StoreErrorResponse,
   { key, targetsAccount }: S3Request,
 ): S3Explanation | undefined {
+  // Some stores respond with “not found” or “method not allowed” if the account may not list its buckets.
   const isDenied = status === 403 || status === 404 || status === 405
   if (targetsAccount && isDenied && !isKeyProblem(code)) return bucketListDenied
   if (Object.hasOwn(explanationsByCode, code)) return explanationsByCode[code]

@@ -32,20 +32,7 @@ export function signHeaders(
     'x-amz-content-sha256': hashOfEmptyBody,
     'x-amz-date': time,
   }
-  const signedHeaders: Record<string, string> = { ...sentHeaders, host: url.host }
-  const names = Object.keys(signedHeaders)
-    .filter((name) => !unsignedHeaders.has(name))
-    .toSorted()
-  const canonicalHeaders = names.map((name) => `${name}:${signedHeaders[name]!.trim().replaceAll(/\s+/g, ' ')}`)
-  const canonicalRequest = [
-    'GET',
-    encodeCanonicalPath(url),
-    encodeCanonicalQuery(url),
-    ...canonicalHeaders,
-    '',
-    names.join(';'),
-    hashOfEmptyBody,
-  ].join('\n')
+  const { canonicalRequest, signedNames } = createCanonicalRequest(url, sentHeaders)
   const day = time.slice(0, 8)
   const scope = `${day}/${region}/s3/aws4_request`
   const signingKey = signingKeys.get(scope) ?? deriveKey(secretKey, scope)
@@ -54,8 +41,32 @@ export function signHeaders(
   const signature = createHmac('sha256', signingKey).update(textToSign).digest('hex')
   return {
     ...sentHeaders,
-    authorization: `${algorithm} Credential=${accessKey}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+    authorization: `${algorithm} Credential=${accessKey}/${scope}, SignedHeaders=${signedNames}, Signature=${signature}`,
   }
+}
+
+/** Returns the request in the canonical form of AWS Signature Version 4, and the names of the signed headers. */
+function createCanonicalRequest(
+  url: URL,
+  sentHeaders: Readonly<Record<string, string>>,
+): { canonicalRequest: string; signedNames: string } {
+  // The HTTP client adds the header Host.
+  const headers: Record<string, string> = { ...sentHeaders, host: url.host }
+  const names = Object.keys(headers)
+    .filter((name) => !unsignedHeaders.has(name))
+    .toSorted()
+  const canonicalHeaders = names.map((name) => `${name}:${headers[name]!.trim().replaceAll(/\s+/g, ' ')}`)
+  const signedNames = names.join(';')
+  const lines = [
+    'GET',
+    encodeCanonicalPath(url),
+    encodeCanonicalQuery(url),
+    ...canonicalHeaders,
+    '',
+    signedNames,
+    hashOfEmptyBody,
+  ]
+  return { canonicalRequest: lines.join('\n'), signedNames }
 }
 
 /**
@@ -81,15 +92,16 @@ function decodePath(pathname: string): string {
   }
 }
 
-/** Returns the parameters sorted by name. If several have the same name, only the first one counts. */
+/**
+ * Returns the query in the encoding that the signature requires, with the parameters sorted by name. If several have
+ * the same name, only the first one counts.
+ */
 function encodeCanonicalQuery({ search, searchParams }: URL): string {
   if (search === '') return ''
-  // The last entry of a name stays in a map, so the order is reversed.
-  const firstValues = new Map([...searchParams].toReversed())
-  return [...firstValues]
-    .filter(([name]) => name !== '')
-    .map((parameter) => parameter.map(percentEncode))
-    .toSorted(([firstName], [secondName]) => (firstName! < secondName! ? -1 : 1))
-    .map((parameter) => parameter.join('='))
+  const names = [...new Set(searchParams.keys())].filter((name) => name !== '')
+  return names
+    .map((name) => ({ name: percentEncode(name), value: percentEncode(searchParams.get(name)!) }))
+    .toSorted((first, second) => (first.name < second.name ? -1 : 1))
+    .map(({ name, value }) => `${name}=${value}`)
     .join('&')
 }

@@ -36,14 +36,14 @@ interface ConnectedSource<Type extends KnownType>
 }
 
 /**
- * Defines a connector for a source with an address and credentials. The stored settings are the request body without
- * the secrets.
+ * Defines a connector for a source with an address and credentials, which are in the field `connectionField` of the
+ * request body. The stored settings are the fields of this type of pipeline without the secrets.
  */
 export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
   const { type, connectionField, secretFields, assertLookup, assertSettings, assertSecrets, formatSourceName } = source
-  const { ownFields: storedFields } = pipelineVariants.find((variant) => variant.type === type)!
+  const { ownFields: fieldsOfType } = pipelineVariants.find((variant) => variant.type === type)!
   const getConnection = (body: SourceOf<Type>) => body[connectionField] as Readonly<Record<string, unknown>>
   const getUrl = (body: SourceOf<Type>) => getConnection(body)['url'] as string
   const {
@@ -58,10 +58,11 @@ export function defineConnectedSource<Type extends KnownType>(
       assertSettings?.(body)
     },
     getSettings(body) {
-      const fields = Object.fromEntries(storedFields.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      const fields = Object.fromEntries(fieldsOfType.map((name) => [name, (body as Record<string, unknown>)[name]]))
+      // Responses contain `secretStatus` instead of the secrets, and users send responses back.
       const isStored = (name: string) => name !== 'secretStatus' && !secretFields.includes(name)
-      const connection = Object.entries(getConnection(body)).filter(([name]) => isStored(name))
-      return { ...fields, [connectionField]: Object.fromEntries(connection) } as SourceOf<Type>
+      const storedConnection = Object.entries(getConnection(body)).filter(([name]) => isStored(name))
+      return { ...fields, [connectionField]: Object.fromEntries(storedConnection) } as SourceOf<Type>
     },
     getSecrets(body) {
       const connection = getConnection(body)

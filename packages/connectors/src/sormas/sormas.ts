@@ -83,50 +83,70 @@ export const sormas: HttpSystem<SormasSettings> = {
   },
 }
 
-/** Reads records in the order of their last change. Each page starts after the last record of the previous page. */
+/**
+ * Yields the records that changed since `initialSince`, in the order of their last change. Each page starts after the
+ * last record of the previous page. The last page has the cursor of the next increment.
+ */
 async function* readChangedRecords(
   http: HttpSession,
   entity: string,
   initialSince: number,
 ): AsyncGenerator<RecordPage, void, void> {
-  let since = initialSince
-  let lastUuid = firstRecordMarker
+  let start: PageStart = { since: initialSince, lastUuid: firstRecordMarker }
   let size = initialPageSize
   let maxSize = maxRecordsPerPage
   let latestChange: number | undefined
   for (;;) {
     const { page: records, pageSize } = await requestFittingPage(size, (limit) =>
-      requestPage(http, entity, { since, size: limit, lastUuid }),
+      requestPage(http, entity, { ...start, size: limit }),
     )
     const wasTooLarge = pageSize < size
     if (wasTooLarge) {
       maxSize = size - 1
       size = pageSize
     }
-    for (const record of records) {
-      const changeTime = parseTimestamp((record as { changeDate?: unknown } | null)?.changeDate)
-      if (changeTime !== undefined && changeTime > (latestChange ?? -Infinity)) latestChange = changeTime
-    }
+    latestChange = findLatestChange(records, latestChange)
     const isLast = records.length < size
     const cursor = isLast ? createCursor(latestChange, initialSince, http.startedAt()) : undefined
     yield { records: records.map(formatTimestamps), cursor }
     if (isLast) return
-    const { uuid, changeDate } = parseObject(records.at(-1), sormasName)
-    const nextUuid = toText(uuid)
-    const nextSince = parseTimestamp(changeDate)
-    const isSameRecord = nextUuid === lastUuid && nextSince === since
-    if (nextUuid === undefined || nextSince === undefined || isSameRecord)
-      throw createResponseProblem(sormasName, 'increasing uuid and changeDate')
-    if (nextSince < since) {
-      // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the
-      // page is requested again with twice the size, to reach beyond such records.
-      if (2 * size > maxSize) throw createResponseProblem(sormasName, 'records in the order of their changes')
-      size *= 2
+    const nextStart = getNextStart(records, start)
+    if (nextStart.since >= start.since) {
+      start = nextStart
       continue
     }
-    lastUuid = nextUuid
-    since = nextSince
+    // The server sorts by the change of the record itself, but returns the later change of one of its parts. So the
+    // page is requested again with twice the size, to reach beyond such records.
+    if (2 * size > maxSize) throw createResponseProblem(sormasName, 'records in the order of their changes')
+    size *= 2
   }
+}
+
+/** The change time and the uuid of the record after which a page starts. */
+interface PageStart {
+  since: number
+  lastUuid: string
+}
+
+/** Returns the start after the last record. Throws `SourceProblem` if it is the start of the same page again. */
+function getNextStart(records: readonly unknown[], start: PageStart): PageStart {
+  const { uuid, changeDate } = parseObject(records.at(-1), sormasName)
+  const lastUuid = toText(uuid)
+  const since = parseTimestamp(changeDate)
+  const isSameStart = lastUuid === start.lastUuid && since === start.since
+  if (lastUuid === undefined || since === undefined || isSameStart)
+    throw createResponseProblem(sormasName, 'increasing uuid and changeDate')
+  return { since, lastUuid }
+}
+
+/** Returns the latest change time of the records and of the earlier ones. */
+function findLatestChange(records: readonly unknown[], earlierChange: number | undefined): number | undefined {
+  let latestChange = earlierChange
+  for (const record of records) {
+    const changeTime = parseTimestamp((record as { changeDate?: unknown } | null)?.changeDate)
+    if (changeTime !== undefined && changeTime > (latestChange ?? -Infinity)) latestChange = changeTime
+  }
+  return latestChange
 }
 
 /**
@@ -142,7 +162,7 @@ function createCursor(latestChange: number | undefined, initialSince: number, st
 async function requestPage(
   http: HttpSession,
   entity: string,
-  { since, size, lastUuid }: { since: number; size: number; lastUuid: string },
+  { since, size, lastUuid }: PageStart & { size: number },
 ): Promise<readonly unknown[]> {
   const words = entity.toLowerCase().split('_')
   const path = `${apiRoot}/${words.join('')}/all/${since}/${size}/${encodeURIComponent(lastUuid)}`

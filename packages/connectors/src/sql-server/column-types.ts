@@ -88,23 +88,24 @@ export const createFilterSyntax = (fields: readonly ServerField[]): FilterSyntax
 })
 
 /**
- * Returns a literal with the column's type. A literal of another type would not be equal, because `datetime` rounds to
- * 1/300 second.
+ * Returns the literal for a cursor value such as `2026-01-31 12:30:00.250000000` with the column's type. A literal of
+ * another type would not be equal, because `datetime` rounds to 1/300 second.
  */
 function formatMoment(value: string, field: ServerField): string {
   const [date, time] = value.split(' ')
-  const name = getTypeName(field)
-  if (time === undefined || name === 'date') return `cast('${date}' as date)`
-  const [timeOfDay, fraction] = removeTrailingZeros(time).split('.')
-  if (name === 'datetime') {
+  const typeName = getTypeName(field)
+  if (time === undefined || typeName === 'date') return `cast('${date}' as date)`
+  const [timeOfDay, digits = ''] = removeTrailingZeros(time).split('.')
+  const moment = `${date}T${timeOfDay}`
+  if (typeName === 'datetime') {
     // A `datetime` accepts three decimal places. Only a value of the clock has more, and it may be earlier than the
     // exact time.
-    const digits = fraction !== undefined && fraction.length <= 3 ? `.${fraction}` : ''
-    return `cast('${date}T${timeOfDay}${digits}' as datetime)`
+    const hasMilliseconds = digits !== '' && digits.length <= 3
+    return `cast('${moment}${hasMilliseconds ? `.${digits}` : ''}' as datetime)`
   }
-  const digits = fraction === undefined ? '' : `.${fraction.slice(0, 7)}`
-  if (name === 'datetimeoffset') return `cast('${date}T${timeOfDay}${digits}+00:00' as datetimeoffset(7))`
-  return `cast('${date}T${timeOfDay}${digits}' as datetime2(7))`
+  const fraction = digits === '' ? '' : `.${digits.slice(0, 7)}`
+  if (typeName === 'datetimeoffset') return `cast('${moment}${fraction}+00:00' as datetimeoffset(7))`
+  return `cast('${moment}${fraction}' as datetime2(7))`
 }
 
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`

@@ -33,8 +33,9 @@ interface FileInput {
 }
 
 /**
- * Reads a file and adds its digest to the cursor. With write mode APPEND, yields nothing for a file that is already
- * loaded, unless the run explicitly requests to load it again. A file without a digest is always read.
+ * Reads a file, and adds its digest to those in the cursor. With write mode APPEND, yields nothing for a file that is
+ * already loaded, unless the run explicitly requests to load it again (`repeatFile`). A file without a digest is always
+ * read.
  */
 export async function* readNewFile(
   { input, cursor, writeMode }: ReadRequest,
@@ -49,9 +50,10 @@ export async function* readNewFile(
     report.nothingNew?.(describeLoadedFile(file!.name))
     return
   }
-  const keepsRows = writeMode === 'APPEND' || writeMode === 'MERGE'
-  const otherFiles = keepsRows ? parseLoadedFiles(cursor).filter((digest) => digest !== sha256) : []
-  const nextCursor: LoadedFiles = { version: 1, sha256: [...otherFiles, sha256].slice(-maxListedFiles) }
+  const keepsEarlierRows = writeMode === 'APPEND' || writeMode === 'MERGE'
+  const earlierDigests = keepsEarlierRows ? parseLoadedFiles(cursor) : []
+  const digests = [...earlierDigests.filter((digest) => digest !== sha256), sha256].slice(-maxListedFiles)
+  const nextCursor: LoadedFiles = { version: 1, sha256: digests }
   for await (const rowStream of readFile()) yield { ...rowStream, cursor: () => nextCursor }
 }
 

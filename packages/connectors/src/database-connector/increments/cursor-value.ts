@@ -23,7 +23,7 @@ const kindsByType: Partial<Record<DataType, CursorKind>> = {
 export const findCursorKind = (dataType: DataType): CursorKind | undefined => kindsByType[dataType]
 
 const momentPattern =
-  /^(\d{4,6})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?$/
+  /^(?<year>\d{4,6})-(?<month>\d\d)-(?<day>\d\d)(?:[T ](?<hour>\d\d):(?<minute>\d\d)(?::(?<second>\d\d)(?:\.(?<fraction>\d{1,9})\d*)?)?)?\s*(?<zone>Z|[+-]\d\d(?::?\d\d)?)?$/
 
 /**
  * Parses a value that a database printed. Returns digits for a number, `2026-01-31` for a date, and `2026-01-31
@@ -35,12 +35,11 @@ export function parseCursorValue(kind: CursorKind, text: string): string | undef
   const value = text.trim()
   if (kind === 'NUMBER') return parseNumber(value)
   if (value === 'infinity') return 'FUTURE'
-  const match = momentPattern.exec(value)
-  if (!match) return undefined
-  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone] = match
+  const groups = momentPattern.exec(value)?.groups
+  if (!groups) return undefined
+  const { year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone } = groups
   if (year!.length > 4) return 'FUTURE'
-  const secondsOfDay = Number(hour) * 3600 + Number(minute) * 60 + Number(second)
-  const seconds = toUnixSeconds(`${year}-${month}-${day}`, secondsOfDay)
+  const seconds = toUnixSeconds(`${year}-${month}-${day}`, `${hour}:${minute}:${second}`)
   if (seconds === undefined) return undefined
   const offset = kind === 'TIMESTAMPTZ' ? parseOffset(zone) : 0
   return formatMoment(kind, seconds - offset, fraction)
@@ -53,11 +52,10 @@ export function parseCursorValue(kind: CursorKind, text: string): string | undef
 export function subtractLookback(kind: CursorKind, value: string, lookback: number): string | undefined {
   if (lookback === 0) return value
   if (kind === 'NUMBER') return subtractInteger(value, BigInt(lookback))
-  const [date, time = '00:00:00.000000000'] = value.split(' ')
-  const [hour, minute, second] = time.split(/[:.]/).map(Number)
-  const seconds = toUnixSeconds(date!, hour! * 3600 + minute! * 60 + second!)!
+  const [date, time = '00:00:00'] = value.split(' ')
+  const [wholeSeconds, fraction] = time.split('.')
+  const seconds = toUnixSeconds(date!, wholeSeconds!)!
   const lookbackSeconds = kind === 'DATE' ? Math.ceil(lookback / secondsPerDay) * secondsPerDay : lookback
-  const fraction = time.split('.')[1]
   return formatMoment(kind, seconds - lookbackSeconds, fraction)
 }
 
@@ -114,13 +112,15 @@ const countDecimals = (value: string): number => value.split('.')[1]?.length ?? 
 
 const secondsPerDay = 86_400
 
-/** Returns the Unix seconds of a time in UTC, or undefined for a date that does not exist, such as 30 February. */
-function toUnixSeconds(date: string, secondsOfDay: number): number | undefined {
+/** Returns the Unix seconds of `12:30:00` on a day in UTC, or undefined for a date that does not exist. */
+function toUnixSeconds(date: string, timeOfDay: string): number | undefined {
   const midnight = new Date(`${date}T00:00:00Z`)
   if (Number.isNaN(midnight.getTime())) return undefined
   // JavaScript accepts some dates that do not exist and changes them to a date in the next month.
   const isChanged = midnight.toISOString().slice(0, 10) !== date
-  return isChanged ? undefined : midnight.getTime() / 1_000 + secondsOfDay
+  if (isChanged) return undefined
+  const [hours, minutes, seconds] = timeOfDay.split(':').map(Number)
+  return midnight.getTime() / 1_000 + hours! * 3600 + minutes! * 60 + seconds!
 }
 
 /** Returns the seconds by which a time zone such as `Z`, `+02` or `-03:30` is ahead of UTC. */
@@ -136,10 +136,10 @@ function parseOffset(zone = 'Z'): number {
  * years above 9999, and undefined for years before 1.
  */
 function formatMoment(kind: CursorKind, seconds: number, fraction = ''): string | undefined {
-  const text = new Date(seconds * 1_000).toISOString()
-  if (text.startsWith('-') || text.startsWith('0000')) return undefined
-  // A year above 9999 is printed with a plus sign.
-  if (text.startsWith('+')) return 'FUTURE'
+  const moment = new Date(seconds * 1_000)
+  if (moment.getUTCFullYear() < 1) return undefined
+  if (moment.getUTCFullYear() > 9_999) return 'FUTURE'
+  const text = moment.toISOString()
   const date = text.slice(0, 10)
   if (kind === 'DATE') return date
   const timeOfDay = text.slice(11, 19)

@@ -28,7 +28,10 @@ export interface StoredCursor {
   columns: string
 }
 
-/** Positions by the table's name in the warehouse. The name is '' for a query or a single table. */
+/** The name of the position if a query or a single table fills the pipeline's own table. */
+export const ownTablePosition = ''
+
+/** Positions by the table's name in the warehouse, or a single one by `ownTablePosition`. */
 export type TablePositions = Readonly<Record<string, StoredCursor>>
 
 /** The state that is stored as the cursor of the pipeline's own table. */
@@ -47,8 +50,8 @@ type DatabaseSettings = Extract<SourceBody, { type: DatabaseType }>
 const noIncrements = 'All rows are read and replace the old ones: `incremental` is not set.'
 
 /**
- * Returns the positions at which the increments start, or the reason why everything must be read. `positionNames`
- * contains the names under which the positions of the tables are stored.
+ * Returns the stored positions at which the increments start, or the reason why everything must be read.
+ * `positionNames` contains the names under which the positions of the tables are stored.
  */
 export function findIncrementStart(
   request: ReadRequest,
@@ -56,10 +59,11 @@ export function findIncrementStart(
 ): { positions: TablePositions } | { fullRead: string } {
   if (!hasIncrements(request.settings as DatabaseSettings)) return { fullRead: noIncrements }
   if (request.reset) return { fullRead: 'All rows are read, because the cursor was reset.' }
-  const { version, positions, definition } = (request.cursor ?? {}) as Partial<DatabaseState>
-  const hasPositions =
-    version === 2 && positions && positionNames.every((name) => isUsable(positions[name], positionNames.length > 1))
-  if (!hasPositions) return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
+  const { version, positions = {}, definition } = (request.cursor ?? {}) as Partial<DatabaseState>
+  const isOneOfSeveral = positionNames.length > 1
+  const canAllContinue =
+    version === 2 && positionNames.every((name) => canContinueFrom(positions[name], isOneOfSeveral))
+  if (!canAllContinue) return { fullRead: 'All rows are read, because no earlier load stored a cursor.' }
   if (definition !== digestDefinition(request))
     return { fullRead: 'All rows are read, because the settings of the source changed since the last load.' }
   return { positions }
@@ -70,11 +74,12 @@ export function findIncrementStart(
  * also finds deleted rows. One of several tables is then read as an increment, because a full read of one table would
  * require full reads of all.
  */
-function isUsable(position: StoredCursor | undefined, isOneOfSeveral: boolean): boolean {
+function canContinueFrom(position: StoredCursor | undefined, isOneOfSeveral: boolean): boolean {
   if (!position) return false
   const { kind, value } = position
   if (value === undefined) return isOneOfSeveral
-  return parseCursorValue(kind, value) === value
+  const isUnchangedByParsing = parseCursorValue(kind, value) === value
+  return isUnchangedByParsing
 }
 
 /** True if the query or every table has the settings of incremental reads, its own or those of the pipeline. */
@@ -84,26 +89,26 @@ export function hasIncrements({ incremental, tables }: Pick<DatabaseSettings, 'i
 }
 
 /**
- * Returns the state to store after a read. `tables` are the further tables that this read fills. Returns undefined if
- * there is nothing to store.
+ * Returns the state to store after a read: the further tables that this read (`tables`) and earlier ones filled, and
+ * the positions of an incremental read. Returns undefined if it has neither.
  */
 export function createDatabaseState(
   request: ReadRequest,
   tables: readonly string[],
   positions: TablePositions,
 ): DatabaseState | undefined {
-  const filledTables = [...new Set([...tables, ...listFilledTables(request)])]
-  const isIncremental = hasIncrements(request.settings as DatabaseSettings) && Object.keys(positions).length > 0
-  if (filledTables.length === 0 && !isIncremental) return undefined
+  const filledTables = [...new Set([...tables, ...listTablesOfEarlierRuns(request)])]
+  const storesPositions = hasIncrements(request.settings as DatabaseSettings) && Object.keys(positions).length > 0
+  if (filledTables.length === 0 && !storesPositions) return undefined
   return {
     version: 2,
     tables: filledTables,
-    ...(isIncremental && { definition: digestDefinition(request), positions }),
+    ...(storesPositions && { definition: digestDefinition(request), positions }),
   }
 }
 
 /** Returns the further tables that earlier runs filled. */
-export function listFilledTables({ cursor }: ReadRequest): readonly string[] {
+export function listTablesOfEarlierRuns({ cursor }: ReadRequest): readonly string[] {
   const { tables } = (cursor ?? {}) as Partial<DatabaseState>
   return Array.isArray(tables) ? tables : []
 }

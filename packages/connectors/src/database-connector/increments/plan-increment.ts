@@ -43,8 +43,8 @@ export interface IncrementPlan {
 }
 
 /**
- * Marks the key columns as the primary key and plans which rows are read. Throws `SourceProblem` for settings that do
- * not match the columns.
+ * Marks the key columns as the primary key and plans which rows are read: an increment if it can continue from the
+ * stored cursor, otherwise all rows. Throws `SourceProblem` for settings that do not match the columns.
  */
 export async function planIncrement(
   source: CursorSource,
@@ -53,38 +53,49 @@ export async function planIncrement(
 ): Promise<IncrementPlan> {
   assertDistinctNames(columns)
   setPrimaryKey(columns, request.key)
-  const cursorIndex = findColumn(columns, request.cursorColumn, 'cursorColumn')
-  const { label } = columns[cursorIndex]!
-  const kind = getCursorKind(columns[cursorIndex]!)
+  const cursorColumn = findCursorColumn(source, columns, request.cursorColumn)
   const deletedIndex = findDeletedColumn(columns, request.deletedColumn)
   const fullReadFilter = createFullReadFilter(columns, deletedIndex)
   if (!request.storesCursor) return { filter: fullReadFilter }
 
-  const columnsDigest = createDigest(
-    columns.map((column) => [column.label, column.dataType, column.precision, column.scale]),
-  )
-  const cursorColumn: CursorColumn = { source, index: cursorIndex, kind, label }
+  const columnsDigest = digestColumns(columns)
   // The clock is read before the rows, because the stored cursor must not be later than the start of the read.
-  const clock = readCursorClock(kind, await source.readClock())
-  if (kind !== 'NUMBER' && clock === undefined)
-    throw new Error('Internal error: the clock of the database is unreadable.')
-
-  function createCursor(largestValue: string | undefined): StoredCursor {
-    if (largestValue === undefined) return { kind, columns: columnsDigest }
-    return { kind, value: limitToClock(kind, largestValue, clock), columns: columnsDigest }
-  }
+  const clock = await readClock(cursorColumn)
+  const createCursor = (largestValue: string | undefined): StoredCursor => ({
+    kind: cursorColumn.kind,
+    ...(largestValue !== undefined && { value: limitToClock(cursorColumn.kind, largestValue, clock) }),
+    columns: columnsDigest,
+  })
 
   const { previousCursor, lookback = 0 } = request
   const increment = previousCursor && (await findIncrement(cursorColumn, previousCursor, lookback, columnsDigest))
-  if (increment && 'filter' in increment) {
-    const { filter, largestValue } = increment
-    const deletedColumn = deletedIndex === undefined ? undefined : columns[deletedIndex]
-    const note = describeIncrement(cursorColumn, filter, deletedColumn?.label)
-    const cursor = createCursor(largestValue)
-    return { filter, cursor, ...(deletedColumn && { deletedColumn: deletedColumn.name }), note }
+  if (!increment || 'fullRead' in increment) {
+    const cursor = createCursor(await readLargestValue(cursorColumn, allRows))
+    return { filter: fullReadFilter, cursor, ...increment }
   }
-  const cursor = createCursor(await readLargestValue(cursorColumn, {}))
-  return { filter: fullReadFilter, cursor, ...(increment && { fullRead: increment.fullRead }) }
+  const { filter, largestValue } = increment
+  const deletedColumn = deletedIndex === undefined ? undefined : columns[deletedIndex]
+  const note = describeIncrement(cursorColumn, filter, deletedColumn?.label)
+  const cursor = createCursor(largestValue)
+  return { filter, cursor, ...(deletedColumn && { deletedColumn: deletedColumn.name }), note }
+}
+
+/** Returns a digest of the names and types of the columns. */
+const digestColumns = (columns: readonly Column[]): string =>
+  createDigest(columns.map(({ label, dataType, precision, scale }) => [label, dataType, precision, scale]))
+
+function findCursorColumn(source: CursorSource, columns: readonly Column[], name: string): CursorColumn {
+  const index = findColumn(columns, name, 'cursorColumn')
+  const column = columns[index]!
+  return { source, index, kind: getCursorKind(column), label: column.label }
+}
+
+/** Returns the current time of the database as a cursor value, or undefined if the cursor is a number. */
+async function readClock({ source, kind }: CursorColumn): Promise<string | undefined> {
+  const clock = readCursorClock(kind, await source.readClock())
+  if (kind !== 'NUMBER' && clock === undefined)
+    throw new Error('Internal error: the clock of the database is unreadable.')
+  return clock
 }
 
 /** Marks the columns with these names as the primary key, and no others. */
@@ -111,6 +122,8 @@ function createFullReadFilter(columns: readonly Column[], deletedIndex: number |
   return { notDeleted: { index: deletedIndex, dataType: columns[deletedIndex]!.dataType } }
 }
 
+const allRows: RowFilter = {}
+
 interface CursorColumn {
   source: CursorSource
   index: number
@@ -119,8 +132,8 @@ interface CursorColumn {
 }
 
 /**
- * Returns the filter for the rows of an increment and their largest cursor value, or the reason why everything must be
- * read.
+ * Returns the filter for the rows since the previous cursor minus `lookback`, and their largest cursor value. Returns
+ * the reason why everything must be read if the columns changed, or if the largest value is below the previous one.
  */
 async function findIncrement(
   cursorColumn: CursorColumn,
@@ -133,12 +146,13 @@ async function findIncrement(
     return { fullRead: 'All rows are read, because the columns of the source changed since the last load.' }
   const previousValue = previousCursor.value
   // No row had a cursor value in the previous load, so all rows belong to the increment.
-  if (previousValue === undefined) return { filter: {}, largestValue: await readLargestValue(cursorColumn, {}) }
+  if (previousValue === undefined)
+    return { filter: allRows, largestValue: await readLargestValue(cursorColumn, allRows) }
   const lowerBound = subtractLookback(kind, previousValue, lookback)
-  const filter: RowFilter = lowerBound === undefined ? {} : { cursor: { index, kind, from: lowerBound } }
+  const filter = lowerBound === undefined ? allRows : { cursor: { index, kind, from: lowerBound } }
   const largestValue = await readLargestValue(cursorColumn, filter)
-  const includesPreviousValue = largestValue !== undefined && isAtLeast(kind, largestValue, previousValue)
-  if (includesPreviousValue) return { filter, largestValue }
+  const reachesPreviousValue = largestValue !== undefined && isAtLeast(kind, largestValue, previousValue)
+  if (reachesPreviousValue) return { filter, largestValue }
   return {
     fullRead: `All rows are read, because no row has a "${label}" of ${formatValue(previousValue)} or later, although an earlier load found one: rows were deleted or restored.`,
   }

@@ -29,21 +29,29 @@ export interface FilterSyntax {
 
 /** Returns the SQL of a filter: a clause that starts with WHERE, or an empty string for a filter without conditions. */
 export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSyntax): string {
-  const conditions: string[] = []
-  if (cursor) {
-    const column = syntax.column(cursor.index)
-    const lowerBound = syntax.literal(cursor.from, cursor.kind, cursor.index)
-    conditions.push(`(${column} >= ${lowerBound} or ${column} is null)`)
-  }
-  if (notDeleted) {
-    const column = syntax.column(notDeleted.index)
-    const { dataType } = notDeleted
-    const isDeletionTime = /^(DATE|TIMESTAMP)/.test(dataType)
-    const falseLiteral = dataType === 'BOOLEAN' ? syntax.falseLiteral : '0'
-    if (isDeletionTime) conditions.push(syntax.isAbsentDate?.(column) ?? `${column} is null`)
-    else conditions.push(`(${column} is null or ${column} = ${falseLiteral})`)
-  }
+  const conditions = [
+    ...(cursor ? [buildCursorCondition(cursor, syntax)] : []),
+    ...(notDeleted ? [buildNotDeletedCondition(notDeleted, syntax)] : []),
+  ]
   return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
+}
+
+/** Returns the condition that a row has at least the cursor value `from`, or none, because it cannot be compared. */
+function buildCursorCondition({ index, kind, from }: NonNullable<RowFilter['cursor']>, syntax: FilterSyntax): string {
+  const column = syntax.column(index)
+  return `(${column} >= ${syntax.literal(from, kind, index)} or ${column} is null)`
+}
+
+/** Returns the condition that the column has no deletion time, or is false, 0 or NULL. */
+function buildNotDeletedCondition(
+  { index, dataType }: NonNullable<RowFilter['notDeleted']>,
+  syntax: FilterSyntax,
+): string {
+  const column = syntax.column(index)
+  const isDeletionTime = /^(DATE|TIMESTAMP)/.test(dataType)
+  if (isDeletionTime) return syntax.isAbsentDate?.(column) ?? `${column} is null`
+  const falseLiteral = dataType === 'BOOLEAN' ? syntax.falseLiteral : '0'
+  return `(${column} is null or ${column} = ${falseLiteral})`
 }
 
 /** The filter syntax of PostgreSQL and databases that derive from it. Columns are named as in `wrapQuery`. */

@@ -13,6 +13,7 @@ import {
   createRequest,
   type RestApiSettings,
   type RestContext,
+  type RestParameters,
   type RestRequest,
   type RestResponse,
   type RestSettings,
@@ -62,10 +63,13 @@ function connectToApi(
   return { url: origin, headers: { authorization } }
 }
 
-/** Returns the stream of the API's records. Each read starts with a new pager. */
+/**
+ * Returns the stream of the API's records. After a read, `unreadWarning` is its warning about records that were not
+ * read.
+ */
 function createStream(context: RestContext): RecordStream {
   const { key = [], columns = [], paging } = context.settings.restApi
-  let pager = createPager(paging)
+  let currentPager: RestPager | undefined
   return {
     name: 'records',
     key,
@@ -73,18 +77,19 @@ function createStream(context: RestContext): RecordStream {
       ({ name, type }): KnownColumn => ({ path: name, isAlwaysCreated: true, ...(type && { dataType: type }) }),
     ),
     get unreadWarning() {
-      return pager.findWarning()
+      return currentPager?.findWarning()
     },
     readPages(cursor) {
-      pager = createPager(paging)
-      return readPages(context, pager, cursor as RestCursor | undefined)
+      // A stream that is read again starts at the first page.
+      currentPager = createPager(paging)
+      return readPages(context, currentPager, cursor as RestCursor | undefined)
     },
   }
 }
 
 /**
- * Yields the records of each page. The last page has the cursor of the next increment. Afterwards logs a warning if
- * records had no value in the cursor field.
+ * Yields the records of each page. The last page has the cursor of the next increment, if the settings have increments.
+ * Logs a warning if records had no value in the cursor field.
  */
 async function* readPages(
   context: RestContext,
@@ -92,23 +97,11 @@ async function* readPages(
   cursor: RestCursor | undefined,
 ): AsyncGenerator<RecordPage, void, void> {
   const { http, settings, log } = context
-  const { increment: incrementSettings, records: recordsPath } = settings.restApi
+  const { increment: incrementSettings } = settings.restApi
   const increment = incrementSettings && startIncrement(incrementSettings, cursor, http.redactText)
-  const createPageRequest = (parameters: object) => createRequest(context, { ...increment?.parameters, ...parameters })
-  let request = createPageRequest(pager.first)
-  for (;;) {
-    const response = await requestPage(context, request, pager)
-    if (!response) {
-      yield { records: [], cursor: increment?.finish(http.startedAt()) }
-      break
-    }
-    const records = readRecords(response.json, recordsPath, http.redactText)
+  for await (const { records, isLastPage } of requestPages(context, pager, increment?.parameters)) {
     increment?.addRecords(records)
-    const nextPage = pager.findNext(response, records)
-    yield { records, cursor: nextPage ? undefined : increment?.finish(http.startedAt()) }
-    if (!nextPage) break
-    const hasLink = 'link' in nextPage
-    request = hasLink ? createLinkedRequest(context, nextPage.link, request) : createPageRequest(nextPage.parameters)
+    yield { records, cursor: isLastPage ? increment?.finish(http.startedAt()) : undefined }
   }
   const recordsWithoutCursor = increment?.recordsWithoutCursor ?? 0
   if (recordsWithoutCursor > 0)
@@ -117,6 +110,28 @@ async function* readPages(
       'LOW',
       `${formatCount(recordsWithoutCursor, 'record')} had no value in "${incrementSettings!.cursorField}" (restApi.increment.cursorField). An increment loads changes of such records only if the API returns them.`,
     )
+}
+
+/** Requests one page after another. The last page has no records if the API responds with “not found” at the end. */
+async function* requestPages(
+  context: RestContext,
+  pager: RestPager,
+  incrementParameters: RestParameters = {},
+): AsyncGenerator<{ records: readonly unknown[]; isLastPage: boolean }, void, void> {
+  const { http, settings } = context
+  let request = createRequest(context, { ...incrementParameters, ...pager.first })
+  for (;;) {
+    const response = await requestPage(context, request, pager)
+    if (!response) return yield { records: [], isLastPage: true }
+    const records = readRecords(response.json, settings.restApi.records, http.redactText)
+    const nextPage = pager.findNext(response, records)
+    yield { records, isLastPage: nextPage === undefined }
+    if (!nextPage) return
+    request =
+      'link' in nextPage
+        ? createLinkedRequest(context, nextPage.link, request)
+        : createRequest(context, { ...incrementParameters, ...nextPage.parameters })
+  }
 }
 
 /**

@@ -101,22 +101,22 @@ export const createChosenCursor = ({ cursorType }: IncrementSettings, moment: st
   cursorType === 'NUMBER' ? undefined : { position: String(Date.parse(moment)), example: moment, isChosen: true }
 
 /**
- * Returns the request parameter that limits the response to changes: the previous cursor minus `lookback` (in seconds
- * for times), in the format of the settings. Returns `firstValue` for a full read.
+ * Returns the value of the request parameter that limits the response to changes: the previous cursor minus `lookback`
+ * (in seconds for times), in the format of the settings. Returns `firstValue` for a full read.
  */
 function createParameter(settings: IncrementSettings, previousCursor: RestCursor | undefined): string | undefined {
   const { cursorType = 'TIMESTAMP', sentAs = cursorType, template = '{cursor}', firstValue } = settings
   if (!previousCursor) return firstValue
   const isNumber = cursorType === 'NUMBER'
   const lookback = settings.lookback ?? (isNumber ? 1 : overlapSeconds)
-  // The positions of times are in milliseconds.
-  const difference = BigInt(lookback) * (isNumber ? 1n : 1_000n)
-  const cursor = formatCursor(sentAs, BigInt(previousCursor.position) - difference, previousCursor.example)
+  // The position of a time is in milliseconds.
+  const start = BigInt(previousCursor.position) - BigInt(lookback) * (isNumber ? 1n : 1_000n)
+  const cursor = formatCursor(sentAs, start, previousCursor.example)
   return template.replaceAll('{cursor}', () => cursor)
 }
 
-/** Captures the day, the separator, hours and minutes, seconds, the fraction and the time zone of a timestamp. */
-const timestampPattern = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?([.,]\d+)?\s?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
+const timestampPattern =
+  /^(?<day>\d{4}-\d\d-\d\d)(?:(?<separator>[T ])(?<hoursAndMinutes>\d\d:\d\d)(?<seconds>:\d\d)?(?<fraction>[.,]\d+)?\s?(?<zone>Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
 /**
  * Parses a cursor value. A timestamp without a time zone counts as UTC. Returns undefined for a value that cannot be
@@ -130,9 +130,9 @@ export function parseCursor(type: CursorType, text: string): bigint | undefined 
 }
 
 function parseTimestampCursor(text: string): bigint | undefined {
-  const match = timestampPattern.exec(text.trim())
-  if (!match) return undefined
-  const [, day, , hoursAndMinutes = '00:00', seconds = ':00', fraction = '', zone = 'Z'] = match
+  const groups = timestampPattern.exec(text.trim())?.groups
+  if (!groups) return undefined
+  const { day, hoursAndMinutes = '00:00', seconds = ':00', fraction = '', zone = 'Z' } = groups
   const milliseconds = fraction.replace(',', '.').slice(0, 4)
   const time = Date.parse(`${day}T${hoursAndMinutes}${seconds}${milliseconds}${normalizeZone(zone)}`)
   return Number.isNaN(time) ? undefined : BigInt(time)
@@ -145,22 +145,21 @@ function normalizeZone(zone: string): string {
 }
 
 /**
- * Formats a position for the request, in UTC. A timestamp is formatted like the example: as a day if the example has no
- * time, with a space or `T` before the time, with milliseconds if the example has a fraction, and with `Z` if the
- * example has a time zone.
+ * Formats a position for the request, in UTC. A timestamp is formatted like the example, a timestamp of the API: as a
+ * day if the example has no time, with a space or `T` before the time, with milliseconds if the example has a fraction,
+ * and with `Z` if the example has a time zone. Without an example, it has the form `2026-01-31T12:30:00Z`.
  */
 function formatCursor(format: CursorFormat, position: bigint, example = ''): string {
   if (format === 'NUMBER' || format === 'UNIX_MILLISECONDS') return String(position)
   if (format === 'UNIX_SECONDS') return String(Math.floor(Number(position) / 1_000))
-  const text = new Date(Number(position)).toISOString()
-  const day = text.slice(0, 10)
-  const [, , separator, , , fraction, zone] = timestampPattern.exec(example.trim()) ?? []
+  const [day, timeWithMilliseconds] = new Date(Number(position)).toISOString().slice(0, -1).split('T')
+  const { separator, fraction, zone } = timestampPattern.exec(example.trim())?.groups ?? {}
   const hasExample = example !== ''
   const isDayOnly = hasExample && separator === undefined
-  if (format === 'DATE' || isDayOnly) return day
-  const time = text.slice(11, fraction === undefined ? 19 : 23)
-  const utcZone = hasExample && zone === undefined ? '' : 'Z'
-  return `${day}${separator ?? 'T'}${time}${utcZone}`
+  if (format === 'DATE' || isDayOnly) return day!
+  const time = fraction === undefined ? timeWithMilliseconds!.replace(/\.\d+$/, '') : timeWithMilliseconds!
+  const lacksZone = hasExample && zone === undefined
+  return `${day}${separator ?? 'T'}${time}${lacksZone ? '' : 'Z'}`
 }
 
 const createMissingProblem = ({ cursorField }: IncrementSettings): SourceProblem =>

@@ -28,27 +28,32 @@ export interface RestPager {
 /** The maximum number of consecutive empty pages before the end that `total` announces. */
 const maxSkippedPages = 10
 
-/** Creates the pager for the paging type of the settings. It adds the page size to the parameters of each request. */
+/**
+ * Creates the pager for the paging type of the settings. It adds the page size to the parameters of each request, and
+ * compares the number of records with the total that the API announces.
+ */
 export function createPager(paging: RestPaging | undefined): RestPager {
   const sizeParameters = paging?.sizeParameter === undefined ? {} : { [paging.sizeParameter]: paging.size }
   const count = createRecordCount(paging)
   const strategy = paging ? createStrategy(paging, count) : createSinglePageStrategy()
-  // Only page numbers and offsets are guessed. Fields of the API that announce further records are trusted.
-  const guessesNextPage = (paging?.type === 'PAGE' || paging?.type === 'OFFSET') && paging.hasMore === undefined
-  let isFinished = false
+  const isCounting = paging?.type === 'PAGE' || paging?.type === 'OFFSET'
+  // The other strategies request only pages that the API has announced.
+  const guessesNextPage = isCounting && paging.hasMore === undefined
+  let hasReadLastPage = false
   return {
     first: { ...sizeParameters, ...strategy.first },
     findNext(response, records) {
       count.addPage(response, records)
       const next = strategy.findNext(response, records)
-      isFinished = next === undefined
+      hasReadLastPage = next === undefined
       // A link already contains the page size.
       if (!next || 'link' in next) return next
       return { parameters: { ...sizeParameters, ...next.parameters } }
     },
     endsWhenNotFound: () => guessesNextPage && count.received > 0 && !count.isIncomplete(),
     findWarning() {
-      if (!isFinished || !count.isIncomplete()) return strategy.findWarning?.()
+      const lacksRecords = hasReadLastPage && count.isIncomplete()
+      if (!lacksRecords) return strategy.findWarning?.()
       return `The API announced ${formatCount(count.total!, 'record')} and returned ${count.received}. Check the paging (restApi.paging), or run again if records were deleted during the read.`
     },
   }
@@ -89,13 +94,13 @@ function createStrategy(paging: RestPaging, count: RecordCount): PagingStrategy 
 
 /** Returns the strategy that follows the link in each response. `field` names the source of the link in messages. */
 function createLinkStrategy(findLink: (response: RestResponse) => string | undefined, field: string): PagingStrategy {
-  const checkLoop = createLoopCheck(field)
+  const assertNoLoop = createLoopCheck(field)
   return {
     first: {},
     findNext(response) {
       const link = findLink(response)
       if (link === undefined) return undefined
-      checkLoop(link)
+      assertNoLoop(link)
       return { link }
     },
   }
@@ -126,21 +131,21 @@ function describeValue(value: unknown): string {
  * the last record has no cursor, or if cursors repeat.
  */
 function createCursorStrategy({ path, lastRecordField, parameter, hasMore }: RestPaging): PagingStrategy {
-  const checkLoop = createLoopCheck('restApi.paging')
+  const assertNoLoop = createLoopCheck('restApi.paging')
   return {
     first: {},
     findNext({ json }, records) {
       const announcesMore = readHasMore(json, hasMore)
       if (announcesMore === false) return undefined
-      const cursor =
-        lastRecordField === undefined ? findAtPath(json, path!) : findAtPath(records.at(-1), lastRecordField)
-      if (isAbsent(cursor)) {
-        const lacksField = lastRecordField !== undefined && records.length > 0
-        if (announcesMore || lacksField) throw createMissingCursorProblem(lastRecordField ?? path!, lacksField)
-        return undefined
+      const isInLastRecord = lastRecordField !== undefined
+      const cursor = isInLastRecord ? findAtPath(records.at(-1), lastRecordField) : findAtPath(json, path!)
+      if (!isAbsent(cursor)) {
+        assertNoLoop(formatParameter(cursor))
+        return { parameters: { [parameter!]: cursor } }
       }
-      checkLoop(formatParameter(cursor))
-      return { parameters: { [parameter!]: cursor } }
+      const lacksField = isInLastRecord && records.length > 0
+      if (announcesMore || lacksField) throw createMissingCursorProblem(lastRecordField ?? path!, lacksField)
+      return undefined
     },
   }
 }
@@ -165,41 +170,45 @@ const createMissingCursorProblem = (path: string, lacksField: boolean) =>
 function createCountingStrategy(paging: RestPaging, count: RecordCount): PagingStrategy {
   const { type, parameter, firstPage = 1, size, hasMore, total } = paging
   let position = type === 'PAGE' ? firstPage : 0
-  let emptyPages = 0
-  let previousPage = ''
-  let previousLength = 0
+  let consecutiveEmptyPages = 0
+  let previousPage: { summary: string; size: number } | undefined
+
+  /** Returns true if an empty page is the last one. */
+  function endsAtEmptyPage(): boolean {
+    if (hasMore !== undefined) return false
+    return !count.isIncomplete() || consecutiveEmptyPages >= maxSkippedPages
+  }
+
+  /** Returns the difference to the next page number or offset. An empty page counts as a page of the usual size. */
+  function getStep(pageLength: number): number {
+    if (type === 'PAGE') return 1
+    return pageLength || size || previousPage?.size || 1
+  }
+
   return {
     first: { [parameter!]: position },
     findNext({ json }, records) {
       if (readHasMore(json, hasMore) === false) return undefined
-      const page = describePage(records)
-      const isRepeated = page !== '' && page === previousPage
+      const isEmpty = records.length === 0
+      const summary = summarizePage(records)
+      const isRepeated = !isEmpty && summary === previousPage?.summary
       if (isRepeated) {
-        if (total !== undefined && !count.isIncomplete()) return undefined
+        const hasAllRecords = total !== undefined && !count.isIncomplete()
+        if (hasAllRecords) return undefined
         throw createRepeatedPageProblem(parameter!)
       }
-      if (records.length === 0) {
-        emptyPages += 1
-        const isExpectedEnd = !count.isIncomplete() || emptyPages >= maxSkippedPages
-        if (hasMore === undefined && isExpectedEnd) return undefined
-      } else {
-        emptyPages = 0
-        previousPage = page
-        previousLength = records.length
-      }
-      // After an empty page, an offset advances by the page size: the configured one, or that of the previous page.
-      position += type === 'PAGE' ? 1 : records.length || size || previousLength || 1
+      consecutiveEmptyPages = isEmpty ? consecutiveEmptyPages + 1 : 0
+      if (isEmpty && endsAtEmptyPage()) return undefined
+      position += getStep(records.length)
+      if (!isEmpty) previousPage = { summary, size: records.length }
       return { parameters: { [parameter!]: position } }
     },
   }
 }
 
-/**
- * Returns a text to compare pages. It is equal for two pages with the same number of records, the same first and the
- * same last record. It is empty for an empty page.
- */
-const describePage = (records: readonly unknown[]): string =>
-  records.length === 0 ? '' : JSON.stringify([records.length, records[0], records.at(-1)])
+/** Returns a text that is equal for pages with the same number of records and the same first and last record. */
+const summarizePage = (records: readonly unknown[]): string =>
+  JSON.stringify([records.length, records[0], records.at(-1)])
 
 const createRepeatedPageProblem = (parameter: string) =>
   createProtocolProblem(
@@ -252,23 +261,23 @@ function createRecordCount(paging: RestPaging | undefined): RecordCount {
 
 /**
  * Returns a function that receives the link or cursor of each page and throws `SourceProblem` OTHER_PROTOCOL if they
- * repeat, because the read would never end. It stores only one value (Brent's algorithm), so it detects a loop of n
- * pages within 3n pages.
+ * repeat, because the read would never end. It compares each one with a single earlier one, which it replaces after 1,
+ * 2, 4, 8, … pages (Brent's algorithm). So it detects a loop of n pages within 3n pages.
  */
 function createLoopCheck(field: string): (position: string) => void {
-  let storedValue: string | undefined
-  let steps = 0
-  let limit = 1
+  let earlierPosition: string | undefined
+  let pagesSinceEarlier = 0
+  let pagesUntilReplacement = 1
   return (position) => {
-    if (position === storedValue)
+    if (position === earlierPosition)
       throw createProtocolProblem(
         `The API returned a page again that was already read, so its pages would repeat forever. Check ${field}, and that the API supports this paging.`,
       )
-    steps += 1
-    if (steps < limit) return
-    storedValue = position
-    steps = 0
-    limit *= 2
+    pagesSinceEarlier += 1
+    if (pagesSinceEarlier < pagesUntilReplacement) return
+    earlierPosition = position
+    pagesSinceEarlier = 0
+    pagesUntilReplacement *= 2
   }
 }
 

@@ -44,22 +44,23 @@ export function createRequest({ settings, secrets }: RestContext, parameters: Re
 }
 
 /**
- * Builds the request for the next page from its link. `http.base` must be the origin of the API. Throws `SourceProblem`
- * for a link to another host.
+ * Builds the request for the next page from its link, which is relative to the current page. `http.base` must be the
+ * origin of the API. Throws `SourceProblem` for a link to another host (in `resolveLink`).
  */
 export function createLinkedRequest(
   { http, settings, secrets }: RestContext,
   link: string,
   currentRequest: RestRequest,
 ): RestRequest {
-  // A link is relative to the page that contains it. Paths are appended as text, because a URL parser reads
-  // `items:list` as a scheme.
+  const { functionSource } = settings
   const currentUrl = new URL(`${http.base}${currentRequest.path}`)
   const absoluteLink = URL.canParse(link, currentUrl.href) ? new URL(link, currentUrl).href : link
-  const url = new URL(`${http.base}/${http.resolveLink(absoluteLink)}`)
-  if (!url.searchParams.has(settings.functionSource.parameterName ?? ''))
-    setTokenParameter(url, settings.functionSource, secrets)
-  return { path: formatPath(url), options: currentRequest.options }
+  const nextPath = http.resolveLink(absoluteLink)
+  // The path is appended as text, because a URL parser would read the path `items:list` as a scheme.
+  const nextUrl = new URL(`${http.base}/${nextPath}`)
+  const linkHasToken = nextUrl.searchParams.has(functionSource.parameterName ?? '')
+  if (!linkHasToken) setTokenParameter(nextUrl, functionSource, secrets)
+  return { path: formatPath(nextUrl), options: currentRequest.options }
 }
 
 export const sendRequest = (http: HttpSession, { path, options }: RestRequest): Promise<RestResponse> =>

@@ -42,14 +42,15 @@ export function assertRestApi({ functionSource, payload, restApi }: FunctionSour
 /** Throws `InvalidSetting` for a username without a password, and for a header that would replace the token. */
 export function assertRestSecrets({ functionSource, restApi }: FunctionSource, secrets: SourceSecrets): void {
   const { username, headerName, parameterName } = functionSource
-  if (!('authToken' in secrets)) {
-    if (username === undefined) return
+  const hasToken = 'authToken' in secrets
+  if (!hasToken && username !== undefined)
     throw new InvalidSetting('/functionSource/authToken', 'A username requires a password. Enter it in authToken.')
-  }
-  const authorization = Object.keys(restApi?.headers ?? {}).find((name) => name.toLowerCase() === 'authorization')
-  if (authorization !== undefined && headerName === undefined && parameterName === undefined)
+  const sendsTokenAsAuthorization = hasToken && headerName === undefined && parameterName === undefined
+  if (!sendsTokenAsAuthorization) return
+  const conflictingHeader = Object.keys(restApi?.headers ?? {}).find((name) => name.toLowerCase() === 'authorization')
+  if (conflictingHeader !== undefined)
     throw new InvalidSetting(
-      `/restApi/headers/${authorization}`,
+      `/restApi/headers/${conflictingHeader}`,
       'The authToken is sent in this header. Remove the header or the token.',
     )
 }

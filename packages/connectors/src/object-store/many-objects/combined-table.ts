@@ -57,7 +57,8 @@ export function createCombinedTable(
 }
 
 /**
- * Returns, for each column of the combined table, its source in the rows of an object with the columns `sourceColumns`.
+ * Returns, for each column of the combined table, the source of its values in the rows of an object: the index of a
+ * column in `sourceColumns`, constant bytes, the row number, or null (NULL) if the object lacks the column.
  */
 export function findFieldSources(
   columns: readonly Column[],
@@ -87,6 +88,8 @@ export function findSuffixedFieldSources(columns: readonly Column[], sourceColum
 export const countSuffixedFields = (sourceColumns: readonly Column[]): number =>
   sourceColumns.length + objectColumns.length
 
+const bigintBytes = 8
+
 /**
  * Returns the values of the object columns for the rows of an object, encoded in binary COPY format. The row number is
  * zero; each row overwrites it at `rowNumberAt`.
@@ -98,10 +101,11 @@ export function createRowSuffix(
 ): RowSuffix {
   const timeIndex = columns.findIndex(({ name }) => name === lastModifiedColumn.name)
   const keyField = encodeField(encodeKeyText(key))
-  const rowNumberField = encodeField(Buffer.alloc(8))
+  const rowNumberField = encodeField(Buffer.alloc(bigintBytes))
   const timeField = encodeField(encodeTimestamp(lastModified, types[timeIndex]!))
   const bytes = new Uint8Array(Buffer.concat([keyField, rowNumberField, timeField]))
-  return { fields: objectColumns.length, bytes, rowNumberAt: keyField.length + lengthBytes }
+  const rowNumberAt = keyField.length + lengthBytes
+  return { fields: objectColumns.length, bytes, rowNumberAt }
 }
 
 /** Lone surrogates are replaced and NUL is removed, because warehouses cannot store them in texts. */
@@ -155,20 +159,33 @@ const maxDecimalDigits = 38
 /** Returns the narrowest type that stores all values of both types without loss. This is TEXT if no other type does. */
 export function findCommonType(firstType: StoredType, secondType: StoredType): StoredType {
   if (hasSameType(firstType, secondType)) return pickType(firstType)
-  for (const family of [integerTypes, temporalTypes]) {
-    // The types of a family are in the order of their width.
-    const firstRank = family.indexOf(firstType.dataType)
-    const secondRank = family.indexOf(secondType.dataType)
-    const areBothInFamily = firstRank >= 0 && secondRank >= 0
-    if (areBothInFamily) return { dataType: firstRank > secondRank ? firstType.dataType : secondType.dataType }
-  }
+  const widerType =
+    findWiderType(firstType, secondType, integerTypes) ?? findWiderType(firstType, secondType, temporalTypes)
+  if (widerType) return widerType
   if (!isNumericType(firstType) || !isNumericType(secondType)) return { dataType: 'TEXT' }
   const types = [firstType, secondType]
-  if (types.some(({ dataType }) => floatTypes.includes(dataType))) {
-    // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
-    const fitsDouble = types.every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
-    return { dataType: fitsDouble ? 'DOUBLE' : 'DECIMAL' }
-  }
+  const hasFloat = types.some(({ dataType }) => floatTypes.includes(dataType))
+  if (!hasFloat) return createCommonDecimal(firstType, secondType)
+  // A double rounds integers above 2^53, so the type becomes DECIMAL if numbers can be larger.
+  const fitsDouble = types.every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
+  return { dataType: fitsDouble ? 'DOUBLE' : 'DECIMAL' }
+}
+
+/** Returns the wider one of two types, or undefined if the family, in the order of width, does not have both. */
+function findWiderType(
+  firstType: StoredType,
+  secondType: StoredType,
+  family: readonly string[],
+): StoredType | undefined {
+  const firstRank = family.indexOf(firstType.dataType)
+  const secondRank = family.indexOf(secondType.dataType)
+  const areBothInFamily = firstRank >= 0 && secondRank >= 0
+  if (!areBothInFamily) return undefined
+  return { dataType: firstRank > secondRank ? firstType.dataType : secondType.dataType }
+}
+
+/** Returns the decimal type for the digits of both numeric types. It has no precision if their digits are unlimited. */
+function createCommonDecimal(firstType: StoredType, secondType: StoredType): StoredType {
   const firstDigits = countDigits(firstType)
   const secondDigits = countDigits(secondType)
   if (!firstDigits || !secondDigits) return { dataType: 'DECIMAL' }

@@ -118,7 +118,7 @@ function groupByFirstLine(
 ): FirstLineGroup[] {
   const hasHeader = options.headerRow !== false
   const groups: FirstLineGroup[] = []
-  const groupsByLine = new Map<string, FirstLineGroup>()
+  const groupsByKey = new Map<string, FirstLineGroup>()
   for (const object of objects) {
     const spooledObject = spool.find(object)
     const isDelimitedText = spooledObject?.firstLineHash !== undefined
@@ -126,12 +126,12 @@ function groupByFirstLine(
       groups.push({ object, segments: [] })
       continue
     }
-    const lineHash = hasHeader ? spooledObject.firstLineHash! : ''
-    let group = groupsByLine.get(lineHash)
+    const groupKey = hasHeader ? spooledObject.firstLineHash! : 'all texts'
+    let group = groupsByKey.get(groupKey)
     if (!group) {
       group = { object, segments: [] }
       groups.push(group)
-      groupsByLine.set(lineHash, group)
+      groupsByKey.set(groupKey, group)
     }
     const { name, from, to } = spooledObject
     group.segments.push({ name, from, to })
@@ -179,19 +179,19 @@ class SimilarObjects implements ObjectBatch {
   }
 }
 
-/** Yields the chunks with their fields in another order. Returns the result of `rows`. */
+/** Yields the chunks with their fields in the order of the layout. Returns the result of `rows`. */
 async function* rearrangeChunks(
   rows: AsyncGenerator<TupleChunk, BatchResult, void>,
   layout: TupleLayout,
 ): AsyncGenerator<TupleChunk, BatchResult, void> {
   try {
     for (;;) {
-      const result = await rows.next()
-      if (result.done) return result.value
-      yield layout.rearrange(result.value)
+      const { done, value } = await rows.next()
+      if (done) return value
+      yield layout.rearrange(value)
     }
   } finally {
-    // Ends the reader thread before the spool file is closed, even if the consumer stops early.
+    // Ends the reader thread before the spool file is closed, even if the consumer stops early. The result is not used.
     await rows.return({ writtenRowCounts: [], facts: [] })
   }
 }
@@ -264,18 +264,19 @@ const addKeyToReports = ({ key }: StoredObject, report: ReadReporter): ReadRepor
 })
 
 /**
- * Returns columns with types that fit all rows of an object. Reads the whole file: stopping early would end the reader
- * thread, and starting another one takes longer than reading a small file.
+ * Returns columns with types that fit all rows of an object. Reads the rows, and drops them, until no value needs a
+ * wider type. Reads the whole file: stopping early would end the reader thread, and starting another one takes longer
+ * than reading a small file.
  */
 async function readExactColumns({ columns, content }: RowStream): Promise<Column[]> {
-  let currentColumns = columns
+  let candidateColumns = columns
   for (;;) {
     try {
-      for await (const { release } of content.rows(currentColumns)) release?.()
-      return currentColumns
+      for await (const { release: releaseMemory } of content.rows(candidateColumns)) releaseMemory?.()
+      return candidateColumns
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
-      currentColumns = error.columns
+      candidateColumns = error.columns
     }
   }
 }

@@ -14,27 +14,30 @@ export async function* prefetchInOrder<T extends Disposable>(
   const endController = new AbortController()
   const loadSignal = AbortSignal.any([signal, endController.signal])
   const pendingItems: Promise<T>[] = []
-  let nextIndex = 0
+  let indexToLoad = 0
   let pendingWeight = 0
   try {
-    for (let index = 0; index < weights.length; index++) {
-      // The item that the consumer requests now is prepared even if it exceeds the limits.
-      while (nextIndex < weights.length && (nextIndex === index || fitsLimits(nextIndex))) {
-        pendingWeight += weights[nextIndex]!
-        const pendingItem = load(nextIndex, loadSignal)
-        // Prevents an unhandled rejection until the consumer requests the item and receives the error.
-        pendingItem.catch(() => {})
-        pendingItems.push(pendingItem)
-        nextIndex += 1
-      }
+    for (const [requestedIndex, weight] of weights.entries()) {
+      // The requested item is loaded even if it exceeds the limits.
+      if (indexToLoad === requestedIndex) startLoading()
+      while (indexToLoad < weights.length && fitsLimits(indexToLoad)) startLoading()
       const item = await pendingItems.shift()!
-      pendingWeight -= weights[index]!
+      pendingWeight -= weight
       yield item
     }
   } finally {
     endController.abort()
     for (const outcome of await Promise.allSettled(pendingItems))
       if (outcome.status === 'fulfilled') outcome.value[Symbol.dispose]()
+  }
+
+  function startLoading(): void {
+    const pendingItem = load(indexToLoad, loadSignal)
+    // Prevents an unhandled rejection until the consumer requests the item and receives the error.
+    pendingItem.catch(() => {})
+    pendingItems.push(pendingItem)
+    pendingWeight += weights[indexToLoad]!
+    indexToLoad += 1
   }
 
   function fitsLimits(index: number): boolean {

@@ -173,8 +173,8 @@ function mergeFacts(column: string, facts: readonly ColumnFacts[]): ColumnFacts 
 }
 
 /**
- * Returns a reporter for one batch, which adds its progress to `totalsBefore`, the totals of the batches before. Its
- * method `countRows` returns the number of rows of all batches until now.
+ * Returns a reporter for one batch. It adds the totals of the batches before (`totalsBefore`) to the progress. Its
+ * method `countRows` returns the number of rows of all batches until now. `size` is the number of bytes of the batch.
  */
 function createBatchReporter(
   { index, size }: { index: number; size: number },
@@ -182,12 +182,12 @@ function createBatchReporter(
   report: ReadReporter,
   reportProgress: ReadReporter['progress'],
 ): ReadReporter & { countRows(): number } {
-  let rowCount = totalsBefore.rows
+  let totalRows = totalsBefore.rows
   return {
     progress({ bytesRead, rowsRead }) {
-      if (rowsRead !== undefined) rowCount = totalsBefore.rows + rowsRead
+      if (rowsRead !== undefined) totalRows = totalsBefore.rows + rowsRead
       const totalBytes = bytesRead === undefined ? {} : { bytesRead: totalsBefore.bytes + Math.min(bytesRead, size) }
-      reportProgress({ ...totalBytes, rowsRead: rowCount })
+      reportProgress({ ...totalBytes, rowsRead: totalRows })
     },
     reject: (row) => report.reject(row),
     rejectMore: (count) => report.rejectMore(count),
@@ -198,6 +198,6 @@ function createBatchReporter(
       const isWarning = level === 'WARN' || level === 'ERROR'
       if (index < maxLoggedBatches || isWarning) report.log(level, importance, message)
     },
-    countRows: () => rowCount,
+    countRows: () => totalRows,
   }
 }

@@ -94,12 +94,20 @@ export class TupleLayout {
 /** Returns the parts of an output row. Joins consecutive input fields, so that they are copied at once. */
 function createOutputParts(sources: readonly FieldSource[]): OutputPart[] {
   const parts: OutputPart[] = []
-  for (const fieldSource of sources) {
+  for (const source of sources) {
+    if (source === 'ROW_NUMBER') {
+      parts.push({ isRowNumber: true })
+      continue
+    }
+    if (typeof source !== 'number') {
+      parts.push({ bytes: encodeField(source) })
+      continue
+    }
     const lastPart = parts.at(-1)
-    if (fieldSource === 'ROW_NUMBER') parts.push({ isRowNumber: true })
-    else if (typeof fieldSource !== 'number') parts.push({ bytes: encodeField(fieldSource) })
-    else if (lastPart && 'to' in lastPart && lastPart.to === fieldSource) lastPart.to = fieldSource + 1
-    else parts.push({ from: fieldSource, to: fieldSource + 1 })
+    const lastRange = lastPart && 'to' in lastPart ? lastPart : undefined
+    const continuesLastRange = lastRange?.to === source
+    if (continuesLastRange) lastRange.to = source + 1
+    else parts.push({ from: source, to: source + 1 })
   }
   return parts
 }
