@@ -1,11 +1,14 @@
 import type { DuplicateValues } from '../../duplicate-key.ts'
-import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
+import { maxStatementSeconds } from '../clickhouse-settings.ts'
 import { quoteIdentifier } from '../names.ts'
-import { rowsOf } from '../protocol/http.ts'
+import { rowsOf, type ServerAccess } from '../protocol/http.ts'
 
-/** Finds values of the columns that several rows share; undefined if none exist. `from` is a table or a subquery. */
+/**
+ * Finds one combination of the columns' values that several rows share, and the number of these rows. Returns undefined
+ * if none exists. `from` is a table or a subquery, which is read as `user`.
+ */
 export async function findDuplicates(
-  { read }: Pick<ClientAccess, 'read'>,
+  user: ServerAccess,
   columns: readonly string[],
   from: string,
   signal: AbortSignal,
@@ -13,7 +16,7 @@ export async function findDuplicates(
 ): Promise<DuplicateValues | undefined> {
   const names = columns.map((name) => quoteIdentifier(name))
   const [duplicate] = await rowsOf<{ values: string[]; rows: string | number }>(
-    read,
+    user,
     `select [${names.map((name) => `ifNull(toString(${name}), '')`).join(', ')}] as values, count() as rows
      from ${from} group by ${names.join(', ')} having count() > 1 limit 1`,
     {

@@ -24,7 +24,7 @@ import { warehouseProblem } from '../problems.ts'
 import { typeName } from '../../shape/widen-types.ts'
 import { typeRules } from '../types.ts'
 import { waitForDecision } from './publish.ts'
-import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
+import { concurrentlyChanged, applyDecision, completePendingPublication } from './recovery.ts'
 import {
   type ClickHouseShape,
   columnText,
@@ -57,7 +57,7 @@ export async function restoreKeptTables(
   /** True once the restore may have been decided. From then on, recovery needs the tables in the run's database. */
   let isDecided = false
   try {
-    await recoverPending(access).catch(ignoreBusy)
+    await completePendingPublication(access)
     const earlierPublication = await findPublication(access, run)
     if (earlierPublication) return earlierPublication
     const previous = await findPrevious(access, target)
