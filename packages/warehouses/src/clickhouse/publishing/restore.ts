@@ -33,6 +33,7 @@ import {
   readShape,
   type TableMetadata,
   textColumnsOf,
+  waitForAlter,
 } from '../table-shape.ts'
 
 interface RestoreRequest {
@@ -43,8 +44,9 @@ interface RestoreRequest {
 }
 
 /**
- * See `Loader.restore`. Moves the kept tables to this run's database and publishes them from there, because the commit
- * protocol in `recovery.ts` expects staging tables in that database.
+ * Publishes the tables again that the last publication of the target replaced. See `Loader.restore`. First moves them to
+ * this run's database, because the commit protocol in `recovery.ts` expects staging tables there. If the run is already
+ * published, returns that publication.
  */
 export async function restoreKeptTables(
   access: ClientAccess,
@@ -54,8 +56,8 @@ export async function restoreKeptTables(
   const { run, attempt } = target
   const qualifiedName = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
-  /** True once the restore may have been decided. From then on, recovery needs the tables in the run's database. */
-  let isDecided = false
+  /** False before the restore can be decided. Once it can, recovery needs the tables in the run's database. */
+  let mayBeDecided = false
   try {
     await completePendingPublication(access)
     const earlierPublication = await findPublication(access, run)
@@ -75,7 +77,7 @@ export async function restoreKeptTables(
     signal.throwIfAborted()
     await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    isDecided = true
+    mayBeDecided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
     await applyDecision(access, publication)
     const restorePublication = await findPublication(access, run)
@@ -86,7 +88,7 @@ export async function restoreKeptTables(
     else await cleanup
     return restorePublication
   } catch (error) {
-    if (!isDecided) await dropRunDatabase(access, database, keepDays)
+    if (!mayBeDecided) await dropRunDatabase(access, database, keepDays)
     throw warehouseProblem(error, qualifiedName)
   }
 }
@@ -173,7 +175,7 @@ async function makeProposal(
   }
 }
 
-/** Adds columns without values to a table. Returns after the server has changed it. */
+/** Adds columns without values to a table. Returns when the server has changed it (`waitForAlter`). */
 async function addEmptyColumns(
   access: ClientAccess,
   qualifiedName: string,
@@ -182,7 +184,7 @@ async function addEmptyColumns(
   if (columns.length === 0) return
   const clauses = columns.map((column) => `add column ${columnText(emptyColumn(column))}`)
   await executeStatement(access.service, `alter table ${qualifiedName} ${clauses.join(', ')}`, {
-    settings: { alter_sync: 2, mutations_sync: 2 },
+    settings: waitForAlter,
   })
 }
 
@@ -209,8 +211,10 @@ function compareColumns(
   const currentByName = new Map(currentShape.columns.map((column) => [column.name, column]))
   const restoredNames = new Set(restoredShape.columns.map(({ name }) => name))
   const changes: TableChange[] = []
-  for (const { name } of currentShape.columns)
-    if (!restoredNames.has(name) && !stayingNames.has(name)) changes.push({ kind: 'COLUMN_DROPPED', column: name })
+  for (const { name } of currentShape.columns) {
+    const isDropped = !restoredNames.has(name) && !stayingNames.has(name)
+    if (isDropped) changes.push({ kind: 'COLUMN_DROPPED', column: name })
+  }
   for (const column of restoredShape.columns) {
     const currentColumn = currentByName.get(column.name)
     const to = typeName(typeRules, column)

@@ -49,7 +49,10 @@ export async function listBlockingSnapshots(client: ClientBase): Promise<Blockin
   return rows[0]
 }
 
-/** Counts those of the transactions that still use a snapshot from before the horizon. */
+/**
+ * Counts those of the transactions that still use a snapshot from before the horizon. `age` is the number of
+ * transactions since a transaction id, so an older snapshot has a greater age.
+ */
 async function countBlockingReaders(
   client: ClientBase,
   transactions: readonly string[],
@@ -65,9 +68,10 @@ async function countBlockingReaders(
 
 /**
  * Waits until all of these transactions have ended or use a newer snapshot. The previously published rows stay visible
- * until then. Calls `onWait` once if the wait is long. Throws a retryable problem after `waitMs`. The retry reads the
- * source again and freezes its rows. Every snapshot sees frozen rows, so the retry need not wait, unless a
- * transformation changes the rows.
+ * until then. Calls `onWait` once if the wait is long.
+ *
+ * Throws a retryable problem after `waitMs`. The next attempt then reads the source again and freezes the rows, so that
+ * every snapshot sees them. It need not wait, unless a transformation changes the rows.
  */
 export async function waitForBlockingSnapshots(
   pool: Pool,
@@ -76,13 +80,14 @@ export async function waitForBlockingSnapshots(
   signal: AbortSignal,
 ): Promise<void> {
   const transactions = blockingSnapshots.flatMap((snapshots) => snapshots.transactions)
+  if (transactions.length === 0) return
   // A snapshot that is newer than the highest horizon sees the rows of all loads.
   const [highestHorizon] = blockingSnapshots
     .map(({ horizon }) => horizon)
     .toSorted((one, other) => Number(BigInt(other) - BigInt(one)))
   const startedAt = performance.now()
   let isNotified = false
-  while (transactions.length > 0) {
+  for (;;) {
     const readerCount = await withClient(pool, signal, (client) =>
       countBlockingReaders(client, transactions, highestHorizon),
     )
@@ -95,6 +100,7 @@ export async function waitForBlockingSnapshots(
         `${describeReaders(readerCount)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
+    // Polls less often the longer it waits.
     const intervalMs = Math.min(maxPollIntervalMs, pollIntervalMs + waitedMs / 10)
     await sleep(intervalMs, undefined, { signal }).catch(() => {})
     // Throws the signal's reason instead of the AbortError of `sleep`.
