@@ -53,55 +53,59 @@ export async function prepareMerges(
     assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
     load.parentLoad = findParentLoad(loads, load.target)
   }
-  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) {
+  if (keepsPrevious && (await compareUntilChange(pools, loads, signal)) === 'UNCHANGED') {
     // The published partitions stay, so the publication need not wait for readers with older snapshots.
     for (const load of loads) load.blockingSnapshots = []
     return
   }
-  const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
-  const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   const loadsToCopy = new Set<PostgresStagedTable>()
   for (const load of loads) {
     const mustCopy = keepsPrevious || !(await prepareMergeInPlace(pools, load, signal))
     if (mustCopy) loadsToCopy.add(load)
   }
+  const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
+  const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   for (const load of childLoads) if (loadsToCopy.has(load.parentLoad!)) loadsToCopy.add(load)
   for (const load of [...childLoads, ...otherLoads])
     if (loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns true if the merges leave the rows and columns of all tables as they are. */
-async function areAllUnchanged(
+/**
+ * Compares the staged rows of each load with its table, and stores the result in `load.comparison`. Stops at the first
+ * table that the merge changes. Returns UNCHANGED if it changes none.
+ */
+async function compareUntilChange(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
-): Promise<boolean> {
-  for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
-  return true
+): Promise<'CHANGED' | 'UNCHANGED'> {
+  for (const load of loads) {
+    const merged = await compareInTransaction(pools, load, signal)
+    const isTableUnchanged = merged !== undefined && isUnchanged(merged)
+    if (!isTableUnchanged) return 'CHANGED'
+  }
+  return 'UNCHANGED'
 }
 
 /**
- * Returns true if the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it
- * would change in `load.comparison`, unless the columns or the key differ. Rolls back its transaction.
+ * Counts the rows of the table that the merge would change, and stores the numbers in `load.comparison`. Returns
+ * undefined if the merge would also change columns or the key. Rolls back its transaction.
  */
-async function isUnchangedByMerge(
+async function compareInTransaction(
   pools: PostgresPools,
   load: PostgresStagedTable,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<MergedRows | undefined> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-      const isComparable =
-        currentShape?.owned === true &&
-        currentShape.partition !== undefined &&
-        stagingShape !== undefined &&
-        fitsInPlace(load, currentShape, stagingShape)
-      const merged = isComparable ? await compareWithTable(client, load, currentShape, stagingShape) : undefined
+      const onlyRowsChange =
+        hasPublishedRows(currentShape) && stagingShape && fitsInPlace(load, currentShape, stagingShape)
+      const merged = onlyRowsChange ? await compareWithTable(client, load, currentShape, stagingShape) : undefined
       await client.query('rollback')
-      return merged !== undefined && isUnchanged(merged)
+      return merged
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -110,11 +114,9 @@ async function isUnchangedByMerge(
 }
 
 /**
- * Prepares a merge in place. Returns false if that is not possible, because the merge changes more than rows.
- *
- * - If the table is not published yet, does nothing and returns true.
- * - If the table only lacks the key, builds the key's index, except in a dry run.
- * - If the table can be merged in place, clears `load.blockingSnapshots`.
+ * Prepares a merge in place: if the published table only lacks the key, builds the key's index, except in a dry run.
+ * Returns false if a merge in place is not possible, because it would change columns or the key. Returns true, with
+ * nothing done, if no table is published yet.
  */
 async function prepareMergeInPlace(
   pools: PostgresPools,
@@ -127,8 +129,7 @@ async function prepareMergeInPlace(
       load.previouslySupplied = columnsToReplace(previousSourceShape(shapes[0]), load.target.shape)
       return shapes
     })
-    const isPublished = currentShape?.owned === true && currentShape.partition !== undefined
-    if (!isPublished || !stagingShape) return true
+    if (!hasPublishedRows(currentShape) || !stagingShape) return true
     if (!hasMergedColumns(load, currentShape, stagingShape)) return false
     if (!hasKey(load, currentShape)) {
       const hasOtherKey = keyOf(currentShape).length > 0
@@ -160,7 +161,7 @@ async function addKeyToPartition(
   // names, start with the same characters.
   const isText = (key: string) => columns.some(({ name, type }) => name === key && type === 'text')
   const keys = load.keys.toSorted((one, other) => Number(isText(one)) - Number(isText(other)))
-  return addKey(pools, { keys }, partition!, signal)
+  return addKey(pools, keys, partition!, signal)
 }
 
 /** Throws WAREHOUSE_FULL unless as many bytes are free as the published table has. */
@@ -180,7 +181,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
-      if (!currentShape?.owned || currentShape.partition === undefined || !stagingShape) {
+      if (!hasPublishedRows(currentShape) || !stagingShape) {
         await client.query('rollback')
         return
       }
@@ -194,6 +195,10 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
+/** True if a load has published the table, and its partition with the rows exists. */
+const hasPublishedRows = (shape: PostgresShape | undefined): shape is PostgresShape & { partition: string } =>
+  shape?.owned === true && shape.partition !== undefined
+
 /** True if the merge only changes rows: the published table has the same key and columns. See `hasMergedColumns`. */
 export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
   hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
@@ -206,8 +211,8 @@ const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boo
   wasKeyedBy(currentShape.columns, keys)
 
 /**
- * True if every replaced column exists in the published table with the type of the staging table, and if the staging
- * table has the source columns of earlier loads that the published table has.
+ * True if a merge changes no column: every replaced column exists in the published table with the same type, and the
+ * staging table has those columns of the published table that an earlier load filled.
  */
 function hasMergedColumns(
   load: PostgresStagedTable,
@@ -217,8 +222,9 @@ function hasMergedColumns(
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const stagedNames = new Set(stagingShape.columns.map(({ name }) => name))
   const haveSameTypes = mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type)
-  const isStagingComplete = load.previouslySupplied.every((name) => stagedNames.has(name) || !currentTypes.has(name))
-  return haveSameTypes && isStagingComplete
+  const earlierNames = load.previouslySupplied.filter((name) => currentTypes.has(name))
+  const hasEarlierColumns = earlierNames.every((name) => stagedNames.has(name))
+  return haveSameTypes && hasEarlierColumns
 }
 
 /** Returns the columns of the staging table that replace values of published rows. */
@@ -250,17 +256,18 @@ export async function mergeInPlace(
   }
   const isDeleted = deletedCondition(load, stagingShape, 'incoming')
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  const countAffectedRows = async (statement: string) => (await client.query(statement)).rowCount ?? 0
-  let removed = 0
-  let changed = 0
+  const hasChildRows = parents && (await readColumnNames(client, partition)).has(parents.column)
+  const canUpdate = keys.length > 0 && names.otherColumns.length > 0
+  /** Runs the statement, if there is one, and returns the number of affected rows. */
+  const run = async (statement: string | false | undefined) =>
+    statement ? ((await client.query(statement)).rowCount ?? 0) : 0
 
   await client.query(setMergeTimeout)
-  if (parents && (await readColumnNames(client, partition)).has(parents.column))
-    removed += await countAffectedRows(deleteMissingChildren(names, parents))
-  if (isDeleted) removed += await countAffectedRows(deleteMarkedRows(names, isDeleted))
-  if (keys.length > 0 && names.otherColumns.length > 0) changed = await countAffectedRows(updateChangedRows(names))
-  const added = await countAffectedRows(insertNewRows(names, isDeleted))
-  return { added, changed, removed }
+  const missingChildren = await run(hasChildRows && deleteMissingChildren(names, parents))
+  const deletedRows = await run(isDeleted && deleteMarkedRows(names, isDeleted))
+  const changed = await run(canUpdate && updateChangedRows(names))
+  const added = await run(insertNewRows(names, isDeleted))
+  return { added, changed, removed: missingChildren + deletedRows }
 }
 
 /**
@@ -356,24 +363,27 @@ async function countMergedRows(
       ? `row(${otherColumns.map(liveValue).join(', ')}) is distinct from row(${otherColumns.map(incomingValue).join(', ')})`
       : 'false'
   const isDeleted = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
-  // The join finds the published row by the key. If the load has no key, every row is new.
+  // The join finds the published rows by the key. If the load has no key, every row is new.
   const joinClause = hasKey ? ` left join ${liveTable} as live on ${haveSameKey}` : ''
   const isNew = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
-  // Rows of the table can share a key if they were loaded without it. The merge replaces one of them and removes the
-  // others, so existing rows are counted by their distinct keys.
+  // Published rows can share a key if they were loaded without it. The join then repeats a staged row for each of them,
+  // so distinct keys are counted instead of joined rows. The merge replaces one of these rows and removes the others.
   const mayShareKeys = hasKey && !wasKeyedBy(currentShape.columns, load.keys)
-  const countKeys = mayShareKeys ? `count(distinct (${keyColumns.map(incomingValue).join(', ')}))` : 'count(*)'
-  const countExistingKeys = (condition: string) => `${countKeys} filter (where not (${isNew}) and ${condition})`
+  const countStagedRows = mayShareKeys ? `count(distinct (${keyColumns.map(incomingValue).join(', ')}))` : 'count(*)'
   const { rows } = await client.query<MergedRows>(
-    `select count(*) filter (where ${isNew} and not ${isDeleted})::float8 as added,
-       (${countExistingKeys(`not ${isDeleted}`)}
-         - ${countExistingKeys(`not ${isDeleted} and not ${isDifferent}`)})::float8 as changed,
-       (count(*) filter (where not (${isNew})) - ${countExistingKeys(`not ${isDeleted}`)})::float8 as removed
-     from ${incomingTable} as incoming${joinClause}`,
+    `with counts as (
+       select count(*) filter (where ${isNew} and not ${isDeleted}) as added,
+         count(*) filter (where not (${isNew})) as joined,
+         ${countStagedRows} filter (where not (${isNew}) and not ${isDeleted}) as replacing,
+         ${countStagedRows} filter (where not (${isNew}) and not ${isDeleted} and not ${isDifferent}) as unchanged
+       from ${incomingTable} as incoming${joinClause})
+     select added::float8, (replacing - unchanged)::float8 as changed, (joined - replacing)::float8 as removed
+     from counts`,
   )
   const mergedRows = rows[0]!
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  if (!parents || !currentNames.has(parents.column)) return mergedRows
+  const hasChildRows = parents && currentNames.has(parents.column)
+  if (!hasChildRows) return mergedRows
   const isMissing = hasKey ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey})` : 'true'
   const { rows: missingChildren } = await client.query<{ count: number }>(
     `select count(*)::float8 as count from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`,

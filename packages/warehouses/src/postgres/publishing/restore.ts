@@ -214,7 +214,8 @@ interface RestoredShapes {
 }
 
 /**
- * Plans the change back to the table's earlier columns and types. A column that was added later is dropped, or remains
+ * Returns the statements that change the table back to its earlier columns and types, the views that they require to be
+ * recreated, and a description of the changes. A column that was added later is dropped, or remains
  * without values if a view reads it. If the table no longer exists, it is created.
  */
 async function planShapeChange(
@@ -225,29 +226,29 @@ async function planShapeChange(
   if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, keptColumns, readRole) }
   const keptNames = new Set(keptColumns.map(({ name }) => name))
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
-  const dropped: string[] = []
-  const remainingColumns: TypedColumn[] = []
   const laterColumns = columnsOf(currentShape).filter(({ name }) => !keptNames.has(name))
+  const remainingColumns: TypedColumn[] = []
   for (const column of laterColumns) {
     const views = await listDependentViews(client, currentShape.oid, [column.name])
     if (views.length > 0) remainingColumns.push(column)
-    else dropped.push(column.name)
   }
+  const dropped = laterColumns.filter((column) => !remainingColumns.includes(column)).map(({ name }) => name)
   const added = keptColumns.filter(({ name }) => !currentTypes.has(name))
   const retyped = keptColumns.filter(({ name, type }) => currentTypes.has(name) && currentTypes.get(name) !== type)
   const columns = [...keptColumns, ...remainingColumns]
   const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], recordedColumns: [] }
   const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...keptNames])
   const keptPartition = qualifyName('sluice', partition)
-  const completeSql = [
+  // The kept partition must have all columns of the table before it is attached.
+  const addRemainingColumns = [
     ...remainingColumns.map((column) => `alter table ${keptPartition} add column ${columnList([column])}`),
     ...columnComments(keptPartition, remainingColumns),
   ]
-  const reshapeSql = rebuild
+  const changeTable = rebuild
     ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, columns, readRole)]
     : tableStatements
   return {
-    statements: [...completeSql, ...reshapeSql],
+    statements: [...addRemainingColumns, ...changeTable],
     views: await listBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),

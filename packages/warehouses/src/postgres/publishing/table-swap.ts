@@ -47,15 +47,16 @@ export async function lockTables(
   lockTimeoutMs: number,
 ): Promise<void> {
   if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
-  let hasBegun = false
+  // Sends BEGIN in one message with the first locks.
+  let statementsBeforeLocks = [beginSql]
   for (;;) {
     const lockedPartitions = loads.map(partitionOf)
     const locks = loads.flatMap((load) => lockStatements(load, lockTimeoutMs))
-    await client.query([...(hasBegun ? [] : [beginSql]), ...locks].join(';'))
-    hasBegun = true
+    await client.query([...statementsBeforeLocks, ...locks].join(';'))
+    statementsBeforeLocks = []
     await readLoadShapes(client, loads)
-    const areStillCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
-    if (areStillCurrent) return
+    const areLocksCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
+    if (areLocksCurrent) return
   }
 }
 
@@ -155,7 +156,10 @@ function describePublishedTable({ target, written }: PostgresStagedTable): Publi
   return { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
 }
 
-/** Creates a table that does not exist yet. Returns its swap, which only attaches the staging table to it. */
+/**
+ * Creates a table that does not exist yet, in the publishing transaction. Returns the remaining statement for the
+ * commit, which attaches the staging table as the table's partition, and the data for the ledger.
+ */
 async function createNewTable(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -220,8 +224,9 @@ export function statementsOf(
 }
 
 /**
- * Merges the increment into the published partition. Returns the table's swap with the statements that remain for the
- * commit. Throws a retryable problem if another run has changed the table.
+ * Merges the increment into the published partition, in the publishing transaction. Returns the table's `swap` with the
+ * numbers of merged rows and the statements that remain for the commit. Throws a retryable problem if another run has
+ * changed the table.
  */
 async function executeMergeInPlace(
   client: ClientBase,
@@ -234,7 +239,7 @@ async function executeMergeInPlace(
   const { lastPublication } = currentShape
   // A load with a comparison is only merged in place because it changes no row. That may no longer be true if another
   // run has published since the comparison.
-  const isComparisonOutdated = load.comparison && load.comparison.run !== lastPublication?.run
+  const isComparisonOutdated = load.comparison !== undefined && load.comparison.run !== lastPublication?.run
   if (!lastPublication || isComparisonOutdated) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)
