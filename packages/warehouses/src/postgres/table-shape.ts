@@ -74,24 +74,35 @@ export async function readShapes(
 ): Promise<(PostgresShape | undefined)[]> {
   const { rows } = await client.query<ShapeRow>({
     ...(isPrepared && { name: 'sluice_shapes' }),
-    text: `select place.position, c.oid::int8, coalesce(pg_relation_filenode(c.oid), 0)::int8 as file, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
-       c.relhastriggers or coalesce(part.relhastriggers, false) as has_triggers,
-       c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
-         and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
-       coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
-       (${selectColumns('c.oid')}) as columns,
-       (${selectLabels('c.oid')}) as labels,
+    text: `select place.position, relation.oid::int8,
+       coalesce(pg_relation_filenode(relation.oid), 0)::int8 as file,
+       greatest(relation.reltuples, 0)::float8 as estimated_rows,
+       row_partition.relname as partition,
+       relation.relhastriggers or coalesce(row_partition.relhastriggers, false) as has_triggers,
+       -- See PostgresShape.owned: partitioned by a list, with no partition except the one with the rows.
+       relation.relkind = 'p' and pg_has_role(relation.relowner, 'usage') and partitioning.partstrat = 'l'
+         and not exists (
+           select from pg_inherits
+           where inhparent = relation.oid and inhrelid is distinct from row_partition.oid) as owned,
+       coalesce(
+         (select sum(pg_total_relation_size(relid)) from pg_partition_tree(relation.oid)),
+         pg_total_relation_size(relation.oid))::float8 as size,
+       (${selectColumns('relation.oid')}) as columns,
+       (${selectLabels('relation.oid')}) as labels,
        array(
-         select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum = any(k.partattrs)
-       ) as partition_key,
-       (${selectKeyColumns('c.oid, k.partdefid')}) as primary_key,
-       ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('part.relname')}) entry)` : 'null'} as last_publication
+         select attname::text from pg_attribute
+         where attrelid = relation.oid and attnum = any(partitioning.partattrs)) as partition_key,
+       (${selectKeyColumns('relation.oid, partitioning.partdefid')}) as primary_key,
+       ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('row_partition.relname')}) entry)` : 'null'} as last_publication
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
-     join pg_namespace n on n.nspname = place.schema
-     join pg_class c on c.relnamespace = n.oid and c.relname = place.name
-     left join pg_partitioned_table k on k.partrelid = c.oid
-     left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
-     where c.relkind in ('r', 'p', 'v', 'm')`,
+     join pg_namespace as schema on schema.nspname = place.schema
+     join pg_class as relation on relation.relnamespace = schema.oid and relation.relname = place.name
+     left join pg_partitioned_table as partitioning on partitioning.partrelid = relation.oid
+     -- The default partition in the hidden schema has the rows.
+     left join pg_class as row_partition
+       on row_partition.oid = nullif(partitioning.partdefid, 0)
+       and row_partition.relnamespace = to_regnamespace('sluice')
+     where relation.relkind in ('r', 'p', 'v', 'm')`,
     values: [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
   })
   const shapes = new Map(rows.map((row) => [Number(row.position), toShape(row)]))
@@ -148,6 +159,7 @@ interface ShapeRow {
   last_publication: LastPublication | null
 }
 
+/** Converts a row of the statement in `readShapes`. */
 function toShape(row: ShapeRow): PostgresShape {
   return {
     oid: Number(row.oid),
@@ -162,6 +174,7 @@ function toShape(row: ShapeRow): PostgresShape {
   }
 }
 
+/** Returns the columns of a shape. `labels` has only those labels that differ from the column's name. */
 function toColumns(row: ShapeRow): ShapeColumn[] {
   const labels = new Map(Object.entries(row.labels ?? {}))
   const partitionKey = new Set(row.partition_key)
