@@ -17,6 +17,7 @@ import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, parseTableMetadata, readShape } from './table-shape.ts'
 import { describeType } from './types.ts'
 
+/** Returns the functions that list, describe, create and drop the schemas and tables of a ClickHouse warehouse. */
 export function clickHouseCatalog({ access, runOnServer, quoteAllowedName }: ClickHouseServer): Catalog {
   const { service, key } = access
   return {

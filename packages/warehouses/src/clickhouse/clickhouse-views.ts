@@ -20,6 +20,7 @@ import { type ClickHouseShape, describeTable, parseTableMetadata, readShape, typ
 /** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
+/** Returns the functions that create, refresh, find and drop the views of a ClickHouse warehouse. */
 export function clickHouseViews({ access, runOnServer, quoteAllowedName }: ClickHouseServer): ViewStore {
   return {
     define: (view, limits, signal) => runOnServer('the warehouse', () => defineView(access, view, limits, signal)),

@@ -220,8 +220,8 @@ function isSelect(text: string): boolean {
 
 /**
  * Finds a position such as `(line 3, col 7)` in a message of the server, and returns the position in the user's query.
- * The server counts one more line, because the query is sent as a subquery that begins on the second line. Returns undefined without a position, and
- * for a position before the query.
+ * The server counts one more line, because the query is sent as a subquery that begins on the second line. Returns
+ * undefined without a position, and for a position before the query.
  */
 function findQueryPosition(message: string): TextPosition | undefined {
   const [, sentLine, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []

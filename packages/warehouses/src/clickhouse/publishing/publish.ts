@@ -220,7 +220,7 @@ async function compareLoad(
   return { ...comparison, ...(await compareRows(access, comparison, signal)) }
 }
 
-/** Counts the rows that a merge changes. Also returns whether it leaves the rows and columns of the table as they are. */
+/** Counts the rows that a merge changes. Also returns whether it leaves all rows and columns as they are. */
 async function compareRows(
   access: ClientAccess,
   { load, parentLoad, currentShape, staging }: Omit<LoadComparison, 'merged' | 'isTableUnchanged'>,

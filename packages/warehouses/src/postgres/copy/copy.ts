@@ -25,7 +25,7 @@ export interface CopyRequest {
    * Returns the number of bytes that the database may still grow. Throws WAREHOUSE_FULL if the database exceeds its
    * size limit. Absent if the database has no limit.
    */
-  assertFree?: (() => Promise<number>) | undefined
+  ensureFreeBytes?: (() => Promise<number>) | undefined
 }
 
 export interface CopyResult {
@@ -51,13 +51,13 @@ const twoConnectionsFromBytes = 64 * 1024 * 1024
  */
 export async function copyInto(
   pool: Pool,
-  { staging, columns, types, content, frozen, assertFree }: CopyRequest,
+  { staging, columns, types, content, frozen, ensureFreeBytes }: CopyRequest,
   problemContext: ProblemContext,
   signal: AbortSignal,
 ): Promise<CopyResult> {
   const statement = { table: qualifyName('sluice', staging), columns }
   const rows = content.rows(types)
-  const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
+  const chunks = ensureFreeBytes ? checkWhileWriting(rows, ensureFreeBytes) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
   /** Copies the next `maxBytes` bytes of the source. Returns their row count, and whether the source has ended. */
   const copyNext = async (maxBytes: number, options: { freeze: boolean; connectionCount: number }) => {

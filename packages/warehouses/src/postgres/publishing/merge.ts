@@ -15,7 +15,7 @@ import { previousSourceShape } from '../postgres-catalog.ts'
 import { addKey } from './add-key.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
-import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
+import { ensureFreeBytes, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -168,7 +168,7 @@ async function addKeyToPartition(
 async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStagedTable, signal: AbortSignal) {
   const { schema, table } = target
   const neededBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-  await assertFree(pools, signal, { neededBytes })
+  await ensureFreeBytes(pools, signal, { neededBytes })
 }
 
 /**
@@ -438,51 +438,71 @@ async function copyRowsToStaging(
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
 ) {
-  const partition = currentShape.partition!
   const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-  const oldTable = qualifyName('sluice', partition)
-  const newTable = qualifyName('sluice', load.stagingTable)
+  const stagingTable = qualifyName('sluice', load.stagingTable)
   const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
-  for (const statement of completeStaging(newTable, plan)) await client.query(statement)
+  for (const statement of completeStaging(stagingTable, plan)) await client.query(statement)
   const completedShape = (await readShape(client, 'sluice', load.stagingTable))!
-  const completedTypes = new Map(completedShape.columns.map(({ name, type }) => [name, type]))
-  // Published values get the types of the staging table.
-  const oldValue = (name: string) => `old.${escapeIdentifier(name)}::${completedTypes.get(name)}`
   const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
-  const haveSameKey = load.keys.map((name) => `${oldValue(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
-  const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
-  const currentNames = currentShape.columns.map(({ name }) => name)
-  const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
-  const hasKey = load.keys.length > 0
   // The statistics let PostgreSQL plan the joins below well.
-  await client.query(`analyze ${newTable}`)
+  await client.query(`analyze ${stagingTable}`)
   const isComparisonCurrent = load.comparison?.run === lastPublication.run
   if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)
-  if (hasKey && notReplacedNames.length > 0) {
-    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${oldValue(name)}`)
-    await client.query(
-      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${haveSameKey}`,
-    )
-  }
-  const isNotIncoming = hasKey ? `not exists (select from ${newTable} as incoming where ${haveSameKey})` : 'true'
+  const { fillOtherColumns, copyOtherRows, deleteMarked } = copyStatements(load, currentShape, completedShape)
+  if (fillOtherColumns) await client.query(fillOtherColumns)
+  const { rowCount: copiedCount } = await client.query(copyOtherRows)
+  const deletedRows = deleteMarked ? await client.query(deleteMarked) : undefined
+  // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
+  await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
+  return { rows: copiedCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
+}
+
+interface CopyStatements {
+  /** Sets the columns that the load does not replace to the values of the published row with the same key. */
+  fillOtherColumns: string | undefined
+  /** Copies the published rows that the increment does not replace. */
+  copyOtherRows: string
+  /** Deletes the rows of the increment that are marked as deleted. */
+  deleteMarked: string | undefined
+}
+
+/**
+ * Returns the statements that complete the staging table with published rows and values, in the types of the staging
+ * table. The published partition has the alias `old`, and the staging table has the alias `incoming`.
+ */
+function copyStatements(
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  stagingShape: PostgresShape,
+): CopyStatements {
+  const oldTable = qualifyName('sluice', currentShape.partition!)
+  const stagingTable = qualifyName('sluice', load.stagingTable)
+  const stagingTypes = new Map(stagingShape.columns.map(({ name, type }) => [name, type]))
+  const oldValue = (name: string) => `old.${escapeIdentifier(name)}::${stagingTypes.get(name)}`
+  const haveSameKey = load.keys.map((name) => `${oldValue(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const hasKey = load.keys.length > 0
+  const currentNames = currentShape.columns.map(({ name }) => name)
+  const replacedNames = new Set(mergedColumns(load, stagingShape).map(({ name }) => name))
+  const otherNames = currentNames.filter((name) => !replacedNames.has(name))
+  const assignments = otherNames.map((name) => `${escapeIdentifier(name)} = ${oldValue(name)}`)
+  const isNotIncoming = hasKey ? `not exists (select from ${stagingTable} as incoming where ${haveSameKey})` : 'true'
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
   // The increment contains all child rows of its parents, so it replaces their published child rows.
   const hasOtherParent = parents && currentNames.includes(parents.column) ? `not ${isChildOf(parents, 'old')}` : 'true'
-  const { rowCount } = await client.query(
-    `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
-     select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old
-     where ${isNotIncoming} and ${hasOtherParent}`,
-  )
-  const isDeleted = deletedCondition(load, completedShape, 'incoming')
-  const deletedRows = isDeleted
-    ? await client.query(`delete from ${newTable} as incoming where ${isDeleted}`)
-    : undefined
-  // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
-  await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
-  return { rows: rowCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
+  const isDeleted = deletedCondition(load, stagingShape, 'incoming')
+  return {
+    fillOtherColumns:
+      hasKey && assignments.length > 0
+        ? `update ${stagingTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${haveSameKey}`
+        : undefined,
+    copyOtherRows: `insert into ${stagingTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
+      select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old
+      where ${isNotIncoming} and ${hasOtherParent}`,
+    deleteMarked: isDeleted && `delete from ${stagingTable} as incoming where ${isDeleted}`,
+  }
 }
 
 /** Returns the retryable problem for a table that another run has published during the merge. */

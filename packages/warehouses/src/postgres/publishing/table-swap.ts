@@ -101,51 +101,87 @@ export async function prepareSwap(
   mode: WriteMode | undefined,
   readRole: string,
 ): Promise<TableSwap> {
-  const { schema, table } = load.target
   const { currentShape, staging: stagingShape } = load.shapes!
   if (!currentShape) return createNewTable(client, load, stagingShape, mode, readRole)
-  const quotedNames = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
-  const attachSql = `alter table ${quotedNames.table} attach partition ${quotedNames.staging} default`
-  const published = describePublishedTable(load)
-  const { rows } = published
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
   const { lastPublication } = currentShape
-  if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
   const { table: plan, sourceShape } = planPublication(load, {
     currentShape,
     staging: stagingShape,
     merging: isMerge,
   })
-  const evolution = planEvolution(quotedNames.table, currentShape, plan, load.suppliedColumns)
-  published.changes = [
-    ...plan.changes,
-    ...(isMerge ? [] : reportRowLoss(load.target, lastPublication?.tableRows, rows)),
-  ]
+  const description = describePublishedTable(load)
+  const { rows } = description
+  const rowLoss = isMerge ? [] : reportRowLoss(load.target, lastPublication?.tableRows, rows)
+  const published: PublishedTable = {
+    ...description,
+    changes: [...plan.changes, ...rowLoss],
+    ...(lastPublication && { rowsBefore: lastPublication.tableRows }),
+  }
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
-  if (isMerge) {
-    if (!load.copiedRows)
-      return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
-    if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
-    swap.tableRows += load.copiedRows.rows
-    if (load.comparison) published.merged = load.comparison.merged
-  }
-  for (const statement of completeStaging(quotedNames.staging, plan)) await client.query(statement)
-  const reshapeSql = evolution.rebuild
-    ? [`drop table ${quotedNames.table}`, ...createTable(quotedNames.table, plan.columns, readRole)]
-    : evolution.tableStatements
-  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
-  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
-    published.changes.push(...describeRecreatedViews(views))
-  const detachSql = currentShape.partition
-    ? [`alter table ${quotedNames.table} detach partition ${qualifyName('sluice', currentShape.partition)}`]
-    : []
+  const table = qualifyName(load.target.schema, load.target.table)
+  const evolution = planEvolution(table, currentShape, plan, load.suppliedColumns)
+  if (!isMerge) return prepareReplacement(client, swap, { currentShape, plan, evolution, readRole })
+  if (!load.copiedRows) return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
+  const swapWithCopiedRows = addCopiedRows(swap, lastPublication?.run)
+  return prepareReplacement(client, swapWithCopiedRows, { currentShape, plan, evolution, readRole })
+}
+
+type PreparedSwap = Omit<TableSwap, 'statements'>
+
+/**
+ * Adds the published rows that `prepareMerges` copied to the staging table to the row count of a swap. Throws a
+ * retryable problem if another run has published the table since the copy. `lastRun` is the run that last published it.
+ */
+function addCopiedRows(swap: PreparedSwap, lastRun: string | undefined): PreparedSwap {
+  const { copiedRows, comparison } = swap.load
+  if (copiedRows!.from !== lastRun) throw concurrentlyChanged(swap.load)
   return {
     ...swap,
-    statements: [...detachSql, ...reshapeSql, attachSql],
+    tableRows: swap.tableRows + copiedRows!.rows,
+    published: { ...swap.published, ...(comparison && { merged: comparison.merged }) },
+  }
+}
+
+interface ReplacementPlan {
+  currentShape: PostgresShape
+  plan: TablePlan<TypedColumn>
+  evolution: ReturnType<typeof planEvolution>
+  readRole: string
+}
+
+/**
+ * Prepares that the staging table replaces the published partition: adds missing columns to the staging table, and
+ * returns the swap with the statements for the commit and the views that must be recreated.
+ */
+async function prepareReplacement(
+  client: ClientBase,
+  swap: PreparedSwap,
+  { currentShape, plan, evolution, readRole }: ReplacementPlan,
+): Promise<TableSwap> {
+  const { load, published } = swap
+  const table = qualifyName(load.target.schema, load.target.table)
+  const staging = qualifyName('sluice', load.stagingTable)
+  for (const statement of completeStaging(staging, plan)) await client.query(statement)
+  const changeTable = evolution.rebuild
+    ? [`drop table ${table}`, ...createTable(table, plan.columns, readRole)]
+    : evolution.tableStatements
+  const { partition: oldPartition } = currentShape
+  const detachOldPartition = oldPartition
+    ? [`alter table ${table} detach partition ${qualifyName('sluice', oldPartition)}`]
+    : []
+  const attachStaging = `alter table ${table} attach partition ${staging} default`
+  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
+  const changesTypes = published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED')
+  const viewChanges = changesTypes ? describeRecreatedViews(views) : []
+  return {
+    ...swap,
+    published: { ...published, changes: [...published.changes, ...viewChanges] },
+    statements: [...detachOldPartition, ...changeTable, attachStaging],
     views,
-    ...(currentShape.partition && { oldPartition: currentShape.partition }),
+    ...(oldPartition && { oldPartition }),
   }
 }
 
@@ -230,7 +266,7 @@ export function statementsOf(
  */
 async function executeMergeInPlace(
   client: ClientBase,
-  swap: Omit<TableSwap, 'statements'>,
+  swap: PreparedSwap,
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
   tableStatements: string[],

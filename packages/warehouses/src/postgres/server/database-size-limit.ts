@@ -38,7 +38,7 @@ export async function freeBytes(client: ClientBase, limit: number): Promise<numb
  * Returns the number of bytes that a load may still write. If the database is full, first frees space. Throws
  * WAREHOUSE_FULL if that does not suffice.
  */
-export async function assertRoom(
+export async function ensureFreeBytesInDatabase(
   pool: Pool,
   { databaseBytes, replacedBytes, neededBytes, makeRoom }: DatabaseLimit,
   signal: AbortSignal,
@@ -55,18 +55,18 @@ export async function assertRoom(
 }
 
 /**
- * Yields the chunks, and calls `assertFree` before the first one and between later ones. `assertFree` returns how many
- * bytes may still be written. The less space is free, the more often it is called.
+ * Yields the chunks, and calls `ensureFreeBytes` before the first one and between later ones. It returns how many bytes
+ * may still be written. The less space is free, the more often it is called.
  */
 export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,
-  assertFree: () => Promise<number>,
+  ensureFreeBytes: () => Promise<number>,
 ): AsyncGenerator<TupleChunk> {
   let uncheckedBytes = 0
   let checkIntervalBytes = 0
   for await (const chunk of chunks) {
     if (uncheckedBytes >= checkIntervalBytes) {
-      const mayWriteBytes = (await assertFree()) * uncheckedShare
+      const mayWriteBytes = (await ensureFreeBytes()) * uncheckedShare
       checkIntervalBytes = Math.min(maxCheckIntervalBytes, Math.max(minCheckIntervalBytes, mayWriteBytes))
       uncheckedBytes = 0
     }
