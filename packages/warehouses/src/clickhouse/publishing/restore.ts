@@ -133,17 +133,19 @@ async function makeProposal(
   // there.
   if (replaced && !restoredShape) throw concurrentlyChanged({ schema, table })
   if (!restoredShape?.metadata?.load) throw nothingToRestoreProblem(qualifiedName)
+  // Columns that were added since the kept version stay without values if views read the table. Otherwise they are
+  // dropped.
   const restoredNames = new Set(restoredShape.columns.map((column) => column.name))
   const laterColumns = currentShape.columns.filter((column) => !restoredNames.has(column.name))
-  // If views read the table, columns that were added since the kept version stay, without values.
   const stayingColumns = readers.length > 0 ? laterColumns : []
   await addEmptyColumns(access, restoredTable, stayingColumns)
   const changes = compareColumns(currentShape, restoredShape, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const restoredEntry = await findLedgerEntry(access, restoredShape.metadata.load)
   const currentEntry = await findLedgerEntry(access, currentShape.metadata?.load)
-  const vanishedColumns = stayingColumns.map(({ label, type, dataType, ...column }) => ({
-    name: column.name,
+  // The ledger records the staying columns as columns that the source no longer has.
+  const vanishedColumns = stayingColumns.map(({ name: columnName, label, type, dataType }) => ({
+    name: columnName,
     label,
     type,
     dataType,

@@ -130,30 +130,23 @@ async function planRestoredTable(
   lockTimeoutMs: number,
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
-  const problemContext = { qualifiedName }
   const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
   if (partition !== null && !keptShape) throw nothingToRestore(qualifiedName)
-  if (await readShape(client, schema, table))
-    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
-  // Another run may have published before this transaction had the lock.
-  const currentShape = await readShape(client, schema, table)
-  if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
+  const currentShape = await lockTable(client, { schema, table, partition }, lockTimeoutMs)
   const currentPartition = currentShape?.partition
-  const quotedCurrentPartition = currentPartition && qualifyName('sluice', currentPartition)
-  const quotedKeptPartition = partition === null ? undefined : qualifyName('sluice', partition)
-  if (quotedCurrentPartition) await client.query(blockAutovacuum(quotedCurrentPartition, lockTimeoutMs))
-  if (quotedKeptPartition) await client.query(blockAutovacuum(quotedKeptPartition, lockTimeoutMs))
   // If the table becomes empty, only `listsTables` is read from the ledger row, which is then that of the current rows.
   const partitionInLedger = partition ?? currentPartition
   const ledgerRow = partitionInLedger === undefined ? undefined : await findLastPublication(client, partitionInLedger)
   // The ledger row of the restored rows. Undefined if the table becomes empty.
   const restored = partition === null ? undefined : ledgerRow
-  const attachSql = quotedKeptPartition
-    ? [`alter table ${qualifiedName} attach partition ${quotedKeptPartition} default`]
-    : []
-  const detachSql = quotedCurrentPartition
-    ? [`alter table ${qualifiedName} detach partition ${quotedCurrentPartition}`]
-    : []
+  const attachSql =
+    partition === null
+      ? []
+      : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
+  const detachSql =
+    currentPartition === undefined
+      ? []
+      : [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', currentPartition)}`]
   const change =
     keptShape && partition !== null
       ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, readRole })
@@ -188,6 +181,27 @@ async function planRestoredTable(
       sourceShape,
     },
   }
+}
+
+/**
+ * Locks a table against other publishers, and keeps autovacuum off its current and its kept partition until the
+ * transaction ends. Returns the structure of the table under the lock, or undefined if it does not exist. Throws if
+ * another role owns it.
+ */
+async function lockTable(
+  client: ClientBase,
+  { schema, table, partition: keptPartition }: ReplacedTable,
+  lockTimeoutMs: number,
+): Promise<PostgresShape | undefined> {
+  const qualifiedName = qualifyName(schema, table)
+  if (await readShape(client, schema, table))
+    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
+  // Reads the structure again, because another run may have published before this transaction had the lock.
+  const currentShape = await readShape(client, schema, table)
+  if (currentShape && !currentShape.owned) throw tableNotOwned({ qualifiedName })
+  for (const partition of [currentShape?.partition, keptPartition])
+    if (partition) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
+  return currentShape
 }
 
 interface ShapeChange {
