@@ -87,8 +87,8 @@ async function findTables(access: ClientAccess, places: readonly TablePlace[]): 
 }
 
 /**
- * Returns the names of these tables' columns that start with `prefix`, in upper or lower case, with the number of tables
- * that have such a column. Returns at most `limit` names in alphabetical order.
+ * Returns the names of these tables' columns that start with `prefix`, in upper or lower case, with the number of
+ * tables that have such a column. Returns at most `limit` names in alphabetical order.
  */
 async function findColumnNames(
   { service, key }: ClientAccess,

@@ -87,8 +87,8 @@ const selectFrom = (query: string): string => `select * from (\n${query}\n)`
 /**
  * Rewrites a user's query for the server: `schema.table` becomes `database.table`, and `$1` becomes a parameter with a
  * type, such as `{v1:Int64}`. Returns the new query with the values of its parameters, and the database in which it
- * runs. With `qualifiesAllTables`, every table name is qualified with its database, so the query means the same in every
- * database.
+ * runs. With `qualifiesAllTables`, every table name is qualified with its database, so the query means the same in
+ * every database.
  */
 export async function prepareQuery(
   access: ClientAccess,

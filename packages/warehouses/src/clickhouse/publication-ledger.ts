@@ -215,18 +215,18 @@ export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
 export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
   if (load === undefined) return []
   // The ledger may contain duplicate rows, so this reads only the first row of each table.
-  const rows = await rowsOf<LedgerRow>(
+  const rows = await rowsOf<Omit<LedgerRow, 'entry'>>(
     access.service,
     `with last_publication as (
        select publication from ${ledgerTable(access)}
        where load = {load:String} and state = 'PUBLISHED' and ${hasWrittenTable}
        order by at desc limit 1)
-     select ${ledgerColumns}, at from ${ledgerTable(access)}
+     select publication, run, attempt, schema, table, load, base, at from ${ledgerTable(access)}
      where state = 'PUBLISHED' and publication in (select publication from last_publication)
      order by schema, table, at limit 1 by schema, table`,
     { parameters: { load } },
   )
-  return rows.map(({ entry, at, ...row }) => ({ ...row, at: parseServerTime(at) }))
+  return rows.map(({ at, ...row }) => ({ ...row, at: parseServerTime(at) }))
 }
 
 /** Returns the run that first published the load, with the time. Returns undefined if no run has published it. */

@@ -331,7 +331,7 @@ async function isSchemaReady(client: ClientBase, schema: string, read: string): 
          select from own_default, aclexplode(own_default.defaclacl) as privilege
          where own_default.defaclnamespace = schema.oid and own_default.defaclobjtype = 'r'
            and privilege.grantee = $2::regrole and privilege.privilege_type = 'SELECT')
-       -- The default rights for new functions of all schemas (namespace 0) are changed, and give PUBLIC (grantee 0) none.
+       -- The default rights for new functions of all schemas (namespace 0) give PUBLIC (grantee 0) none.
        and exists (
          select from own_default where defaclnamespace = 0 and defaclobjtype = 'f'
            and not exists (select from aclexplode(own_default.defaclacl) as privilege where privilege.grantee = 0))`,

@@ -25,8 +25,8 @@ export interface PostgresServer {
   readonly waitMs: number
   readonly viewBytes: number
   /**
-   * Runs short statements of role `load` and translates errors of the server. `subject` is what an error message names: a
-   * quoted table or view, or a phrase such as `the ledger`.
+   * Runs short statements of role `load` and translates errors of the server. `subject` is what an error message names:
+   * a quoted table or view, or a phrase such as `the ledger`.
    */
   run<T>(subject: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
 }
@@ -66,8 +66,8 @@ export function postgresServer(
 }
 
 /**
- * Returns a function that runs `task` for one call after the other, so that all calls together occupy one connection. If
- * a call with the same argument is running or waiting, a new call returns its result instead.
+ * Returns a function that runs `task` for one call after the other, so that all calls together occupy one connection.
+ * If a call with the same argument is running or waiting, a new call returns its result instead.
  */
 function serializeCalls(task: (maxBytes: number) => Promise<number>): (maxBytes?: number) => Promise<number> {
   const pendingResults = new Map<number, Promise<number>>()

@@ -72,6 +72,7 @@ export async function readShapes(
   tables: readonly { schema: string; table: string }[],
   { hasLedger = true, isPrepared = true } = {},
 ): Promise<(PostgresShape | undefined)[]> {
+  const lastPublicationAsJson = `(select to_json(entry) from (${selectLastPublication('row_partition.relname')}) entry)`
   const { rows } = await client.query<ShapeRow>({
     ...(isPrepared && { name: 'sluice_shapes' }),
     text: `select place.position, relation.oid::int8,
@@ -93,7 +94,7 @@ export async function readShapes(
          select attname::text from pg_attribute
          where attrelid = relation.oid and attnum = any(partitioning.partattrs)) as partition_key,
        (${selectKeyColumns('relation.oid, partitioning.partdefid')}) as primary_key,
-       ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('row_partition.relname')}) entry)` : 'null'} as last_publication
+       ${hasLedger ? lastPublicationAsJson : 'null'} as last_publication
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
      join pg_namespace as schema on schema.nspname = place.schema
      join pg_class as relation on relation.relnamespace = schema.oid and relation.relname = place.name
@@ -115,29 +116,31 @@ export async function readShapes(
  */
 function selectColumns(oid: string): string {
   return `select json_build_object(
-      'names', array_agg(a.attname order by a.attnum),
-      'types', array_agg(format_type(a.atttypid, a.atttypmod) order by a.attnum)
+      'names', array_agg(attname order by attnum),
+      'types', array_agg(format_type(atttypid, atttypmod) order by attnum)
     )
-    from pg_attribute a where a.attrelid = ${oid} and a.attnum > 0 and not a.attisdropped`
+    from pg_attribute where attrelid = ${oid} and attnum > 0 and not attisdropped`
 }
 
 /** Selects the labels of a relation's columns, which are the comments of the columns, as a JSON object. */
 function selectLabels(oid: string): string {
-  return `select json_object_agg(a.attname, d.description)
-    from pg_description d join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
-    where d.objoid = ${oid} and d.classoid = 'pg_class'::regclass and d.objsubid > 0`
+  return `select json_object_agg(attname, description)
+    from pg_description join pg_attribute on attrelid = objoid and attnum = objsubid
+    where objoid = ${oid} and classoid = 'pg_class'::regclass and objsubid > 0`
 }
 
 /**
- * Selects the key columns of a table as one array. `oids` lists the OIDs of the table and of its partition, because the
- * key is on the partition, where the rows are.
+ * Selects the key columns of a table as one array: those of its primary key, or of the unique index that `addKey`
+ * creates. `oids` lists the OIDs of the table and of its partition, because the key is on the partition, where the rows
+ * are.
  */
 function selectKeyColumns(oids: string): string {
-  return `select array_agg(distinct a.attname::text)
-    from pg_index x join pg_class i on i.oid = x.indexrelid
-    join pg_attribute a on a.attrelid = x.indrelid and a.attnum = any(x.indkey)
-    where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
-      and x.indrelid in (${oids})`
+  return `select array_agg(distinct key_column.attname::text)
+    from pg_index as key join pg_class as index_relation on index_relation.oid = key.indexrelid
+    join pg_attribute as key_column
+      on key_column.attrelid = key.indrelid and key_column.attnum = any(key.indkey)
+    where key.indrelid in (${oids}) and (key.indisprimary
+      or (key.indisunique and key.indisvalid and starts_with(index_relation.relname, '${keyIndexPrefix}')))`
 }
 
 /** A row of the query in `readShapes`. node-postgres returns bigint values as strings. */

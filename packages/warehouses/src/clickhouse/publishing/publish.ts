@@ -96,8 +96,8 @@ export async function publishRun(
     const publicationId = randomUUID()
     const comparisons: LoadComparison[] = []
     for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
-    // The table that lists the other tables does not count. If no other table changes, it keeps the numbers of rows that
-    // an earlier run read.
+    // The table that lists the other tables does not count. If no other table changes, it keeps the numbers of rows
+    // that an earlier run read.
     const changesNothing = comparisons.every(
       ({ isTableUnchanged, load, currentShape }) => isTableUnchanged || (load.target.listsTables && currentShape),
     )
@@ -274,9 +274,9 @@ async function prepareProposal(
 }
 
 /**
- * Returns the table with all rows after a merge: the published table if the run changes nothing, so that a restore still
- * undoes the run before it; otherwise a new table, which this function writes. Returns undefined if the load replaces
- * the table or creates it.
+ * Returns the table with all rows after a merge: the published table if the run changes nothing, so that a restore
+ * still undoes the run before it; otherwise a new table, which this function writes. Returns undefined if the load
+ * replaces the table or creates it.
  */
 async function prepareMergedTable(
   access: ClientAccess,

@@ -97,7 +97,9 @@ export async function applyDecision(access: ClientAccess, publication: string): 
   return isApplied
 }
 
-/** Does the work of `applyDecision`, except the deletion of the decision. Returns false if the decision is abandoned. */
+/**
+ * Does the work of `applyDecision`, except the deletion of the decision. Returns false if the decision is abandoned.
+ */
 async function executeDecision(access: ClientAccess, publication: string): Promise<boolean> {
   const tables = await readProposal(access, publication)
   const [firstTable] = tables

@@ -7,8 +7,8 @@ import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } 
 import { typeRules } from '../types.ts'
 
 /**
- * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an older
- * version, which has no record, derives it from the current columns.
+ * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an
+ * older version, which has no record, derives it from the current columns.
  */
 export const previousSourceShape = (
   currentShape: ClickHouseShape | undefined,

@@ -30,11 +30,12 @@ const notifyAfterMs = 6_000
  * a user: these are server processes such as autovacuum, which never read with an old snapshot. Role `load` may read
  * these columns of all sessions.
  */
-const selectReaderTransactions = `select l.virtualtransaction as transaction, a.backend_xmin as xmin
-  from pg_locks l join pg_stat_activity a on a.pid = l.pid
-  where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
-    and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
-    and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
+const selectReaderTransactions = `select lock.virtualtransaction as transaction, session.backend_xmin as xmin
+  from pg_locks as lock join pg_stat_activity as session on session.pid = lock.pid
+  where lock.locktype = 'virtualxid'
+    and session.datid = (select oid from pg_database where datname = current_database())
+    and session.usesysid is not null and session.pid <> pg_backend_pid() and session.backend_xmin is not null
+    and not (session.usename = current_user and session.application_name = '${copyApplicationName}')`
 
 /**
  * Lists the transactions that may not see the rows which have just been committed. Call it directly after the commit,

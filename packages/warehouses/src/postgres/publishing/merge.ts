@@ -496,7 +496,8 @@ function copyStatements(
   return {
     fillOtherColumns:
       hasKey && assignments.length > 0
-        ? `update ${stagingTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${haveSameKey}`
+        ? `update ${stagingTable} as incoming set ${assignments.join(', ')}
+           from ${oldTable} as old where ${haveSameKey}`
         : undefined,
     copyOtherRows: `insert into ${stagingTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
       select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old

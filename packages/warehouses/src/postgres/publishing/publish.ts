@@ -198,7 +198,8 @@ async function swapInTransaction(
   const { client } = borrowed
   const { run, attempt } = loads[0]!.target
   const { ledgerKey } = retention
-  const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
+  const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s';
+    ${idleTransactionTimeout}`
   await lockTables(client, loads, beginSql, lockTimeoutMs)
   const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
   if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }

@@ -88,8 +88,8 @@ export async function adoptStaged(
 }
 
 /**
- * Locks a staging table of an earlier attempt and renames it to the name for this attempt. Returns false if the table is
- * missing, incomplete, published, kept for a restore, contains merged rows, or belongs to a later attempt. `oid` and
+ * Locks a staging table of an earlier attempt and renames it to the name for this attempt. Returns false if the table
+ * is missing, incomplete, published, kept for a restore, contains merged rows, or belongs to a later attempt. `oid` and
  * `file` identify the table and its rows at the time of `describeStaged`.
  */
 async function renameForAttempt(

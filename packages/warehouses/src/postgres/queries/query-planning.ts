@@ -24,9 +24,9 @@ const explainPrefix = `explain ${cursorPrefix}`
 export type QueryPlanner = (schemas: readonly string[]) => Promise<string>
 
 /**
- * Opens a connection of role `read` for `callback`, closes it afterwards, and returns the callback's result. With `plan`,
- * the callback can plan the query with several search paths without running it. Each call first releases the locks of
- * the previous one. Throws the errors of `QueryRunner.query`, and the signal's reason on abort.
+ * Opens a connection of role `read` for `callback`, closes it afterwards, and returns the callback's result. With
+ * `plan`, the callback can plan the query with several search paths without running it. Each call first releases the
+ * locks of the previous one. Throws the errors of `QueryRunner.query`, and the signal's reason on abort.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,

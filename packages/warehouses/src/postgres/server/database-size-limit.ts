@@ -78,9 +78,10 @@ export async function* checkWhileWriting(
 /** Returns the total size on disk, in bytes, of those partitioned tables that exist, with their partitions. */
 export async function tableBytes(client: ClientBase, schema: string, tables: readonly string[]): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
-    `select coalesce(sum(pg_total_relation_size(part.relid)), 0)::float8 as bytes
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace, pg_partition_tree(c.oid) part
-     where n.nspname = $1 and c.relname = any($2) and c.relkind = 'p'`,
+    `select coalesce(sum(pg_total_relation_size(partition_or_table.relid)), 0)::float8 as bytes
+     from pg_class as relation join pg_namespace as schema on schema.oid = relation.relnamespace
+     cross join lateral pg_partition_tree(relation.oid) as partition_or_table
+     where schema.nspname = $1 and relation.relname = any($2) and relation.relkind = 'p'`,
     [schema, tables],
   )
   return rows[0]!.bytes

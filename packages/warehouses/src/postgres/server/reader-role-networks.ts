@@ -88,10 +88,10 @@ const withoutInvalidNetworks = ({ login, networks }: ReaderNetworks): ReaderNetw
  * logins of the restricted readers, `$2` and `$3` the pairs of a login and a network from which it may connect.
  */
 const endRejectedSessions = `
-  select pg_terminate_backend(a.pid) from pg_stat_activity a
-  where a.usename = any($1::text[]) and not exists (
+  select pg_terminate_backend(session.pid) from pg_stat_activity as session
+  where session.usename = any($1::text[]) and not exists (
     select from unnest($2::text[], $3::cidr[]) as allowed (login, network)
-    where allowed.login = a.usename and a.client_addr <<= allowed.network)`
+    where allowed.login = session.usename and session.client_addr <<= allowed.network)`
 
 /**
  * Returns pg_hba.conf rules for readers' logins only. `restrictedReaders` may connect only from certain networks. The

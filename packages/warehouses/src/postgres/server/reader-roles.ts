@@ -259,9 +259,9 @@ async function grantMissing(load: ClientBase, schema: string, role: string): Pro
 /** Returns the transactions that are creating objects in the schema. They hold a lock on it until they end. */
 async function listCreators(load: ClientBase, schema: string): Promise<string[]> {
   const { rows } = await load.query<{ transaction: string }>(
-    `select distinct l.virtualtransaction as transaction from pg_locks l
-     where l.locktype = 'object' and l.classid = 'pg_namespace'::regclass and l.objid = to_regnamespace($1)
-       and l.database = (select oid from pg_database where datname = current_database()) and l.pid <> pg_backend_pid()`,
+    `select distinct virtualtransaction as transaction from pg_locks
+     where locktype = 'object' and classid = 'pg_namespace'::regclass and objid = to_regnamespace($1)
+       and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()`,
     [escapeIdentifier(schema)],
   )
   return rows.map(({ transaction }) => transaction)

@@ -59,8 +59,9 @@ async function listReaders(pool: Pool): Promise<ReaderState[]> {
 
 /** Selects the readers' sessions that this process can end. `$1` is the pattern of their login names. */
 const selectEndableSessions = `
-  select a.*, split_part(r.rolname, '_', 2) as client from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
-  where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
+  select session.*, split_part(reader.rolname, '_', 2) as client
+  from pg_stat_activity as session join pg_roles as reader on reader.oid = session.usesysid
+  where reader.rolname ~ $1 and session.backend_type = 'client backend' and pg_has_role(reader.oid, 'usage')`
 
 /**
  * Ends the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If

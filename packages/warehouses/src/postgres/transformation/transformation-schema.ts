@@ -28,7 +28,9 @@ export interface TransformationSchema {
   moveTables(client: ClientBase): Promise<number[]>
 }
 
-/** Returns the functions that create and drop the schema for the transformation of these loads. Runs no statement yet. */
+/**
+ * Returns the functions that create and drop the schema for the transformation of these loads. Runs no statement yet.
+ */
 export function createTransformationSchema(loads: readonly PostgresStagedTable[]): TransformationSchema {
   const first = loads[0]!
   const schema = `sluice_${first.stagingTable}`.slice(0, maxNameBytes)
@@ -121,7 +123,8 @@ async function dropColumnDefaults(client: ClientBase, tableOid: number, qualifie
   const { rows: columns } = await client.query<{ name: string; property: 'identity' | 'expression' | 'default' }>(
     // The server stores the expression of a generated column like a default (`atthasdef`).
     `select attname as name,
-       case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as property
+       case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end
+         as property
      from pg_attribute
      where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
     [tableOid],

@@ -162,8 +162,8 @@ async function replaceCurrentView(
 }
 
 /**
- * Creates the new view under a temporary name in its schema. Throws if its query fails, if it reads hidden tables, or if
- * a materialised view is too large.
+ * Creates the new view under a temporary name in its schema. Throws if its query fails, if it reads hidden tables, or
+ * if a materialised view is too large.
  */
 async function createTemporaryView(
   client: PoolClient,
