@@ -104,7 +104,7 @@ const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
 
 /** Returns each reader's login, number of running queries, and whether it may connect from any host (`active`). */
 async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
-  // Without a match, the left join fills `running.user` with an empty text, so `countIf` does not count that row.
+  // The left join fills `running.user` with an empty text if no query runs, so `countIf` does not count that row.
   const rows = await rowsOf<{ login: string; active: number; sessions: number }>(
     service,
     `select reader.name as login, notEmpty(any(reader.host_ip)) as active,

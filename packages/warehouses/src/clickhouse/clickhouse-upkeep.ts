@@ -28,9 +28,9 @@ export const clickHouseUpkeep = ({
 })
 
 /**
- * Drops the staging databases of runs that are no longer live, and expired temporary databases. First moves the tables
- * that such a run's publication replaced to the kept tables. Returns the number of dropped databases. Lists the
- * databases before the live runs: a run is registered before its database exists, so no live run loses its database.
+ * Drops the staging databases of dead runs, and expired temporary databases. First moves the tables that such a run's
+ * publication replaced to the kept tables. Returns the number of dropped databases. Lists the databases before the live
+ * runs: a run is registered before its database exists, so no live run loses its database.
  */
 async function sweepStaging(
   access: ClientAccess,

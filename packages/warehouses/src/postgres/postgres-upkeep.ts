@@ -48,9 +48,8 @@ const leftoverObjectsQuery = `
   order by kind`
 
 /**
- * Drops the staging tables and schemas of runs that are no longer live. Returns the number of dropped objects. Lists
- * the objects first and the live runs second: a run is registered before its staging table exists, so nothing of a live
- * run is dropped.
+ * Drops the staging tables and schemas of dead runs. Returns the number of dropped objects. Lists the objects first and
+ * the live runs second: a run is registered before its staging table exists, so nothing of a live run is dropped.
  */
 async function sweepStaging(pool: Pool, listLiveRuns: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))

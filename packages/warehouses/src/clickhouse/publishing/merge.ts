@@ -7,11 +7,10 @@ import {
   stagedParents,
   wasKeyedBy,
 } from '../../staged-load-checks.ts'
-import { duplicateKeyInTable } from '../../duplicate-key.ts'
+import { duplicateKeyInTable, type DuplicateValues } from '../../duplicate-key.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
-import { executeStatement, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf, type ServerAccess } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
-import { findDuplicates } from './find-duplicates.ts'
 import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 import { describeType } from '../types.ts'
@@ -57,8 +56,7 @@ function selectIncrementRows(input: MergeInput): string {
     const name = quoteIdentifier(column.name)
     return keepsPublishedValue(input, column.name) ? publishedExpression(input, column) : `incoming.${name} as ${name}`
   })
-  // Without such a column, there is no join, because it would repeat an incoming row if several published rows have its
-  // key.
+  // Joins only for such a column, because the join repeats an incoming row if several published rows have its key.
   const needsPublishedRow = columns.some(({ name }) => keepsPublishedValue(input, name))
   const joinClause = needsPublishedRow
     ? ` left join ${publishedName(currentShape)} as live on ${sameKeyCondition(keys)}`
@@ -307,4 +305,33 @@ export async function writeMergedTable(
     signal,
   })
   return { load: mergedLoad, uuid, rows: countRow!.rows }
+}
+
+/**
+ * Finds one combination of the columns' values that several rows share, and the number of these rows. Returns undefined
+ * if none exists. `from` is a table or a subquery, which is read as `user`.
+ */
+export async function findDuplicates(
+  user: ServerAccess,
+  columns: readonly string[],
+  from: string,
+  signal: AbortSignal,
+  settings: Record<string, string | number> = {},
+): Promise<DuplicateValues | undefined> {
+  const names = columns.map((name) => quoteIdentifier(name))
+  const [duplicate] = await rowsOf<{ values: string[]; rows: string | number }>(
+    user,
+    `select [${names.map((name) => `ifNull(toString(${name}), '')`).join(', ')}] as values, count() as rows
+     from ${from} group by ${names.join(', ')} having count() > 1 limit 1`,
+    {
+      signal,
+      settings: {
+        max_bytes_before_external_group_by: 2 ** 30,
+        optimize_aggregation_in_order: 1,
+        max_execution_time: maxStatementSeconds,
+        ...settings,
+      },
+    },
+  )
+  return duplicate && { values: duplicate.values, rows: Number(duplicate.rows) }
 }

@@ -37,8 +37,7 @@ import {
   completeStaging,
   toMeasuredLoad,
 } from '../staging/staged-table.ts'
-import { findDuplicates } from './find-duplicates.ts'
-import { countMergedRows, countRowsAfterMerge, writeMergedTable } from './merge.ts'
+import { countMergedRows, countRowsAfterMerge, findDuplicates, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -300,7 +299,7 @@ async function prepareMergedTable(
  * - `assertTableOwned`: no load created the published table.
  * - `LeaseLost`: the staging table is gone.
  * - `assertStagingKept`: another table has the name of the staging table.
- * - WAREHOUSE_BUSY: another run has changed the published table in the meantime.
+ * - `concurrentlyChanged`: another run has changed the published table in the meantime.
  * - `reportRowLoss`: the table would lose too many rows.
  * - `assertViewsCompile`: a view would be invalid with the new columns.
  */

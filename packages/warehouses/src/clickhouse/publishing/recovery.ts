@@ -138,9 +138,9 @@ async function readTableState(
 ): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
   const database = databaseOf({ key: access.key, schema: proposal.schema })
   const readPublishedTable = () => readShape(access.service, database, proposal.table)
-  // `base` is the uuid of the table at the time of the proposal, or empty if there was none.
+  // `base` is the uuid of the table at the time of the proposal, or empty if the table did not exist.
   const isAsProposed = (table: ClickHouseShape | undefined) => (table?.uuid ?? '') === proposal.base
-  // A merge that changes no row publishes the existing table again, so there is no staging table.
+  // A merge that changes no row publishes the existing table again, and needs no staging table.
   const keepsPublishedTable = proposal.base !== '' && proposal.base === proposal.entry.staged
   if (keepsPublishedTable) return isAsProposed(await readPublishedTable()) ? 'PENDING' : 'OVERTAKEN'
   // Reads the staging table first. If another process swaps the tables between the two reads, the published table

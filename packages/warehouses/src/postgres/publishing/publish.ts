@@ -205,8 +205,8 @@ async function swapInTransaction(
   if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
   const swaps: TableSwap[] = []
   for (const load of loads) swaps.push(await prepareSwap(client, load, options.mode, readRole))
-  // Starts the check here, because it waits for the disk. No other attempt can publish meanwhile, because this one has
-  // entered the run.
+  // Starts the check here, because it waits for the disk. No other attempt can publish, because this one has entered
+  // the run.
   const isCurrent = isCurrentAttempt()
   // Prevents an unhandled rejection before `assertCurrentAttempt` awaits the promise.
   isCurrent.catch(() => {})

@@ -8,7 +8,7 @@ import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
-import { deletedCondition, isChildOf } from './merge.ts'
+import { deletedCondition, isChildOf } from './merge-in-place.ts'
 
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 const maxDropTries = 5

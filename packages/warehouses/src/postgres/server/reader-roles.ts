@@ -320,7 +320,7 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
     // Ends sessions that could lock the role.
     await endSessions(admin, login)
     await alterLogin(admin, login, 'nologin')
-    // Ends sessions that have begun in the meantime. No new one can begin now.
+    // Ends sessions that started before `nologin`.
     await endSessions(admin, login)
     const { database } = namesOf(key)
     const { rowCount: databaseCount } = await admin.query('select from pg_database where datname = $1', [database])
