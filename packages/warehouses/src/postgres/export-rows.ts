@@ -13,9 +13,9 @@ import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
 /**
- * Exports the rows of a table or query as text. See `QueryRunner.exportRows`. The server formats the rows with `COPY …
- * TO STDOUT`. This process adds the header and
- * forwards the bytes. The caller must dispose the result to close the connection.
+ * Exports the rows of a table or query as text. See `QueryRunner.exportRows`. The server formats the rows (`COPY … TO
+ * STDOUT`). This process adds the header and forwards the bytes. The caller must dispose the result to close the
+ * connection.
  */
 export async function exportRows(
   access: WarehouseAccess,
