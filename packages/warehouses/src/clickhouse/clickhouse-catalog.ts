@@ -17,6 +17,7 @@ import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, parseTableMetadata, readShape } from './table-shape.ts'
 import { describeType } from './types.ts'
 
+/** Returns the functions that list, describe, create and drop the schemas and tables of a ClickHouse warehouse. */
 export function clickHouseCatalog({ access, runOnServer, quoteAllowedName }: ClickHouseServer): Catalog {
   const { service, key } = access
   return {
@@ -85,7 +86,10 @@ async function findTables(access: ClientAccess, places: readonly TablePlace[]): 
   return foundTables
 }
 
-/** See `Catalog.findColumnNames`. */
+/**
+ * Returns the names of these tables' columns that start with `prefix`, in upper or lower case, with the number of
+ * tables that have such a column. Returns at most `limit` names in alphabetical order.
+ */
 async function findColumnNames(
   { service, key }: ClientAccess,
   { places, prefix, limit }: { places: readonly TablePlace[]; prefix: string; limit: number },
@@ -100,15 +104,23 @@ async function findColumnNames(
      where database in (${databases}) and startsWith(lowerUTF8(name), lowerUTF8({prefix:String}))`,
     { parameters: { prefix } },
   )
-  const matches = rows.flatMap(({ database, table, column, type }) => {
-    const schema = schemaByDatabase.get(database)!
-    if (!requestedTables.has(qualifyName(schema, table))) return []
-    return [{ schema, table, column, dataType: describeType(type).dataType, tables: 1 }]
-  })
+  // The rows include other tables of these databases.
+  const requestedColumns = rows
+    .map(({ database, ...column }) => ({ ...column, schema: schemaByDatabase.get(database)! }))
+    .filter(({ schema, table }) => requestedTables.has(qualifyName(schema, table)))
+  const matches = requestedColumns.map(({ type, ...column }) => ({
+    ...column,
+    dataType: describeType(type).dataType,
+    tables: 1,
+  }))
+  // Adds up `tables` for each column name.
   return combineMatches(matches, limit)
 }
 
-/** Returns the newest staging table of this table, or undefined if it has none. */
+/**
+ * Returns the newest staging table of this table, or undefined if it has none. It has the same name as its target. The
+ * metadata in its comment has the target's schema and the run that created it.
+ */
 async function findStagingTable(
   access: ClientAccess,
   schema: string,
@@ -116,15 +128,16 @@ async function findStagingTable(
 ): Promise<StagingTable | undefined> {
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     access.service,
-    `select database, name, comment from system.tables where startsWith(database, {prefix:String}) and name = {table:String}
+    `select database, name, comment from system.tables
+     where startsWith(database, {runPrefix:String}) and name = {table:String}
      order by metadata_modification_time desc`,
-    { parameters: { prefix: runPrefix(access.key), table } },
+    { parameters: { runPrefix: runPrefix(access.key), table } },
   )
   for (const { database, name, comment } of rows) {
-    const metadata = parseTableMetadata(comment)
-    if (metadata?.schema !== schema || metadata.run === undefined) continue
+    const { schema: targetSchema, run } = parseTableMetadata(comment) ?? {}
+    if (targetSchema !== schema || run === undefined) continue
     const shape = await readShape(access.service, database, name)
-    if (shape) return { ...(await describeTable(access, database, shape)), run: metadata.run }
+    if (shape) return { ...(await describeTable(access, database, shape)), run }
   }
   return undefined
 }

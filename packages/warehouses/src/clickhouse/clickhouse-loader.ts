@@ -13,6 +13,7 @@ import { readShape } from './table-shape.ts'
 import { runTransformation } from './staging/transform.ts'
 import { typeRules } from './types.ts'
 
+/** Returns the loader of a ClickHouse warehouse: it stages, checks, publishes and restores the tables of runs. */
 export function clickHouseLoader(server: ClickHouseServer): Loader {
   const { access, keepDays, ensureProvisioned, runOnServer, runAfterRecovery, quoteAllowedName } = server
   const readTableShape = (schema: string, table: string) =>
@@ -29,6 +30,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     publish: (tables, isCurrentAttempt, signal, options = {}) =>
       publishRun(access, clickHouseTables(tables), isCurrentAttempt, signal, { ...options, keepDays }),
     plan: (tables, signal, options = {}) => planTables(access, clickHouseTables(tables), options, signal),
+    // A later attempt cannot reuse the staging tables of an earlier one; it loads the rows again.
     describeStaged: async () => undefined,
     adoptStaged: async () => undefined,
     findPublication: (id) => runAfterRecovery('the ledger', () => findPublication(access, id)),
@@ -42,9 +44,10 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     typeRules: async () => typeRules,
     findPrevious: async (schema, table) =>
       runAfterRecovery(quoteAllowedName(schema, table), async () => {
-        const previous = await findPrevious(access, { schema, table })
-        const publishedTable = previous?.tables.find((row) => row.table === table && row.schema === schema)
-        return findFirstPublication(access, publishedTable?.replaced?.metadata?.load)
+        const lastPublication = await findPrevious(access, { schema, table })
+        const thisTable = lastPublication?.tables.find((row) => row.table === table && row.schema === schema)
+        const replacedLoad = thisTable?.replaced?.metadata?.load
+        return replacedLoad === undefined ? undefined : findFirstPublication(access, replacedLoad)
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {
       await ensureProvisioned()

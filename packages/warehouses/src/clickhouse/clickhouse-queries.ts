@@ -49,6 +49,10 @@ import { type ClickHouseShape, describeColumn, hasRows, listRelations, listSchem
  */
 const graceSeconds = 5
 
+/**
+ * Returns the query functions of a ClickHouse warehouse. Each user's query and each push of query results to another
+ * system waits for a free slot.
+ */
 export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: ClickHouseServer): QueryRunner {
   const slotKey = `clickhouse ${access.key}`
   return {
@@ -66,7 +70,7 @@ export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: Cl
     readTable: (schema, table, page, limits) =>
       runOnServer('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferredCount) =>
-      runOnServer('the warehouse', () => ambiguousTable(access, request, preferredCount)),
+      runOnServer('the warehouse', () => findAmbiguousTableOfQuery(access, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuery('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => readQueryPlan(access, request, signal))
@@ -74,13 +78,17 @@ export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: Cl
   }
 }
 
-/** The SQL before the user's query. It adds one line, so line numbers in the server's errors are one too high. */
-export const queryPrefix = 'select * from (\n'
+/**
+ * Returns a SELECT of all rows of the query, to which other clauses can be added. The query begins on the second line,
+ * so line numbers in the server's errors are one too high.
+ */
+const selectFrom = (query: string): string => `select * from (\n${query}\n)`
 
 /**
- * Rewrites a user's query to the server's table names. Returns the new query with its parameters, and the database in
- * which it runs. With `qualifiesAllTables`, every table name is qualified with its database, so the query means the
- * same in every database.
+ * Rewrites a user's query for the server: `schema.table` becomes `database.table`, and `$1` becomes a parameter with a
+ * type, such as `{v1:Int64}`. Returns the new query with the values of its parameters, and the database in which it
+ * runs. With `qualifiesAllTables`, every table name is qualified with its database, so the query means the same in
+ * every database.
  */
 export async function prepareQuery(
   access: ClientAccess,
@@ -91,36 +99,36 @@ export async function prepareQuery(
   const existingSchemas = await listSchemas(access)
   const relations = await listRelations(access, [...new Set([...schemas, ...existingSchemas])])
   const parameters: Record<string, string | null> = {}
-  const resolution = {
+  const resolvedQuery = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
     qualifiesAllTables,
-    address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
-    parameter(number: number) {
+    address: ({ schema, name }) => qualifyName(databaseOf({ key: access.key, schema }), name),
+    // `resolveNames` calls this for each `$number` in the query, and replaces it by the result.
+    parameter(number) {
       const value = values[number - 1]
       if (value === undefined) return undefined
       parameters[`v${number}`] = value
       const isText = value !== null && textIndexes?.has(number - 1)
       return `{v${number}:${isText ? 'String' : parameterType(value)}}`
     },
-  }
-  // The server rejects a default database that does not exist. The database of a staged-rows preview exists too, but is
-  // not listed as a schema.
-  const defaultSchema = schemas.find(
-    (schema) => existingSchemas.includes(schema) || schema.startsWith(shownPrefix(access.key)),
-  )
+  })
+  const isPreview = (schema: string) => schema.startsWith(shownPrefix(access.key))
+  // The server rejects a default database that does not exist. A staged-rows preview exists, although it is not listed
+  // as a schema.
+  const defaultSchema = schemas.find((schema) => existingSchemas.includes(schema) || isPreview(schema))
   const database = defaultSchema === undefined ? 'system' : databaseOf({ key: access.key, schema: defaultSchema })
-  return { ...resolveNames(trimStatementEnd(text), resolution), parameters, database }
+  return { ...resolvedQuery, parameters, database }
 }
 
-/** See `QueryRunner.query`. */
+/** Runs a user's query and returns its rows. See `QueryRunner.query`. */
 async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
     throw queryProblem(error, userQuery, seconds)
   })
   // One more row than the limit shows whether the query has further rows.
-  const sql = `${queryPrefix}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
+  const sql = `${selectFrom(text)} limit ${rows + 1} offset ${offset} format ${resultFormat}`
   const result = await streamQuery(
     access,
     { sql, parameters, database, seconds, limits: { rows, bytes } },
@@ -129,7 +137,8 @@ async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?:
     signal?.throwIfAborted()
     throw queryProblem(error, userQuery, seconds)
   })
-  if (result.truncated && result.rows.length === 0) throw rowTooLarge(bytes)
+  const isFirstRowTooLarge = result.truncated && result.rows.length === 0
+  if (isFirstRowTooLarge) throw rowTooLarge(bytes)
   return result
 }
 
@@ -176,8 +185,10 @@ function startQuery(
     signal: signal ? AbortSignal.any([signal, timeoutSignal]) : timeoutSignal,
     settings: {
       ...exactNumberSettings,
+      // The query may change settings, but no data.
       readonly: 2,
       max_execution_time: seconds,
+      // 0 means unlimited. This process stops reading at its own limit.
       max_result_rows: 0,
       cancel_http_readonly_queries_on_client_close: 1,
     },
@@ -200,18 +211,19 @@ const planLimits = { rows: maxQueryRows, bytes: defaultQueryBytes }
  */
 const planSeconds = 5
 
-/** See `QueryRunner.explain`. */
+/** Returns the server's plan of a query, and the tables that the query reads. See `QueryRunner.explain`. */
 async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal: AbortSignal): Promise<QueryPlan> {
   try {
     const { text, parameters, database, reads } = await prepareQuery(access, userQuery)
-    const sql = `explain ${queryPrefix}${text}\n) format ${resultFormat}`
+    const sql = `explain ${selectFrom(text)} format ${resultFormat}`
     const request = { sql, parameters, database, seconds: planSeconds, limits: planLimits }
     const { rows } = await streamQuery(access, request, signal)
     return { text: rows.map(([line]) => line as string).join('\n'), reads: uniquePlaces(reads) }
   } catch (error) {
     signal.throwIfAborted()
     const problem = queryProblem(error, userQuery, planSeconds)
-    if (!(problem instanceof WarehouseProblem) || problem.code !== 'QUERY_TIMEOUT') throw problem
+    const isTimeout = problem instanceof WarehouseProblem && problem.code === 'QUERY_TIMEOUT'
+    if (!isTimeout) throw problem
     throw new WarehouseProblem(
       'QUERY_TIMEOUT',
       'ClickHouse computes subqueries that are single values before it plans a query, and those of this query take longer than five seconds. Write a value instead of such a subquery.',
@@ -223,7 +235,10 @@ async function readQueryPlan(access: ClientAccess, userQuery: UserQuery, signal:
 /** The maximum number of rows in one chunk of text. */
 const batchRows = 2_000
 
-/** See `QueryRunner.exportRows`. The server sends values, and this process formats them as text. */
+/**
+ * Exports the rows of a table or query as text. See `QueryRunner.exportRows`. The server sends values, and this process
+ * formats them.
+ */
 async function exportRows(
   access: ClientAccess,
   source: ExportSource,
@@ -231,37 +246,33 @@ async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
+  // The export of a table has no user's query, but error messages and limits need one.
   const query: UserQuery = 'query' in source ? source.query : { text: '', limits: { seconds: source.seconds } }
   const { seconds } = resolveExportLimits(query.limits)
-  const toProblem = (error: unknown) => {
+  const throwProblem = (error: unknown): never => {
     signal.throwIfAborted()
-    return queryProblem(error, query, seconds)
+    throw queryProblem(error, query, seconds)
   }
-  try {
-    const { sql, database, columns } =
-      'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
-    const startedQuery = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
+  const readSource = async () =>
+    'table' in source ? readTableSource(access, source.table) : readQuerySource(access, query)
+  const { sql, database, columns: knownColumns } = await readSource().catch(throwProblem)
+  const startedQuery = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
+  const failQuery = async (error: unknown): Promise<never> => throwProblem(await startedQuery.handleFailure(error))
+  // Errors before the first row are thrown here, so that the API can still respond with an error status.
+  const result = await startedQuery.response.then((response) => openResult(response, knownColumns)).catch(failQuery)
+  resources.use(result)
+  async function* batches() {
     try {
-      // Errors before the first row are thrown here, so that the API can still respond with an error status.
-      const result = resources.use(await openResult(await startedQuery.response, columns))
-      async function* batches() {
-        try {
-          yield* readBatches(result)
-        } catch (error) {
-          throw toProblem(await startedQuery.handleFailure(error))
-        }
-      }
-      const openResources = resources.move()
-      return {
-        columns: result.columns,
-        ...writeRowText(batches(), result.columns, rowFormat),
-        [Symbol.asyncDispose]: () => openResources.disposeAsync(),
-      }
+      yield* readBatches(result)
     } catch (error) {
-      throw await startedQuery.handleFailure(error)
+      await failQuery(error)
     }
-  } catch (error) {
-    throw toProblem(error)
+  }
+  const openResources = resources.move()
+  return {
+    columns: result.columns,
+    ...writeRowText(batches(), result.columns, rowFormat),
+    [Symbol.asyncDispose]: () => openResources.disposeAsync(),
   }
 }
 
@@ -295,11 +306,14 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
 async function readQuerySource(access: ClientAccess, query: UserQuery) {
   const { text, database } = await prepareQuery(access, query)
   const limit = query.limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(query.limits).rows}`
-  return { sql: `${queryPrefix}${text}\n)${limit}`, database, columns: undefined }
+  return { sql: `${selectFrom(text)}${limit}`, database, columns: undefined }
 }
 
-/** See `QueryRunner.findAmbiguousTable`. */
-async function ambiguousTable(
+/**
+ * Returns a table name in the query that has no schema and exists in several of the query's schemas after the first
+ * `preferredCount`. Returns undefined if every name is unambiguous.
+ */
+async function findAmbiguousTableOfQuery(
   access: ClientAccess,
   userQuery: UserQuery,
   preferredCount: number,
@@ -363,7 +377,8 @@ async function readTable(
       { sql, seconds, limits: { rows: rowLimit, bytes: defaultQueryBytes }, columns },
       signal,
     )
-    if (result.truncated && result.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
+    const isFirstRowTooLarge = result.truncated && result.rows.length === 0
+    if (isFirstRowTooLarge) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: result.rows, truncated: result.truncated }
   } catch (error) {
     signal?.throwIfAborted()
@@ -399,7 +414,7 @@ async function* queryPages(
     )
     await executeStatement(
       access.load,
-      `create table ${resultTable} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${rowsToSkip}`,
+      `create table ${resultTable} engine = MergeTree order by tuple() as ${selectFrom(text)} offset ${rowsToSkip}`,
       {
         database: queryDatabase,
         parameters,

@@ -9,7 +9,7 @@ import {
   type ReaderServer,
   type ReaderState,
 } from '../reader-server.ts'
-import { clickhouseAccess, formatUserLimits } from './clickhouse-settings.ts'
+import { formatUserLimits, serviceAccess } from './clickhouse-settings.ts'
 import { databaseOf, formatLiteral, quoteIdentifier } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
@@ -21,7 +21,7 @@ import type { WarehouseCredentials } from '../warehouse.ts'
  * a reader of a view also needs access to the schemas that the view reads.
  */
 export function clickHouseReaders(url: string): ReaderServer {
-  const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
+  const service = serviceAccess(url)
   return {
     define: (client, reader, password) => withTranslatedErrors(() => defineReader(service, client, reader, password)),
     async drop(login) {
@@ -47,7 +47,7 @@ async function defineReader(
 ): Promise<void> {
   if (keyOfReader(login) !== key) throw new Error(`${login} is not a reader of ${key}.`)
   const user = quoteIdentifier(login)
-  // A new user always needs a password. Without a requested one, the user gets a random password.
+  // A new user needs a password, so it gets a random one if the caller sets none.
   await executeStatement(
     service,
     `create user if not exists ${user} ${buildPasswordClause(password ?? newReaderPassword())}`,
@@ -102,13 +102,15 @@ async function readGrantedDatabases(service: ServerAccess, login: string): Promi
 const endQueries = (service: ServerAccess, login: string): Promise<unknown> =>
   executeStatement(service, `kill query where user = ${formatLiteral(login)} async`)
 
-/** Returns the state of every reader. A reader is active if it may connect from some host. */
+/** Returns each reader's login, number of running queries, and whether it may connect from any host (`active`). */
 async function observeReaders(service: ServerAccess): Promise<ReaderState[]> {
+  // The left join fills `running.user` with an empty text if no query runs, so `countIf` does not count that row.
   const rows = await rowsOf<{ login: string; active: number; sessions: number }>(
     service,
-    `select u.name as login, notEmpty(any(u.host_ip)) as active, toUInt32(countIf(p.user = u.name)) as sessions
-     from system.users u left join system.processes p on p.user = u.name
-     where match(u.name, {pattern:String}) group by u.name`,
+    `select reader.name as login, notEmpty(any(reader.host_ip)) as active,
+       toUInt32(countIf(running.user = reader.name)) as sessions
+     from system.users as reader left join system.processes as running on running.user = reader.name
+     where match(reader.name, {pattern:String}) group by reader.name`,
     { parameters: { pattern: readerLoginPattern } },
   )
   return rows.map(({ login, active, sessions }) => ({ login, active: Boolean(active), sessions }))

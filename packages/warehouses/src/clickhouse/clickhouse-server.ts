@@ -1,7 +1,7 @@
 import { type ClientAccess, provisionClickHouse } from './clickhouse-settings.ts'
 import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
-import { ignoreBusy, recoverPending } from './publishing/recovery.ts'
+import { completePendingPublication } from './publishing/recovery.ts'
 
 /**
  * One organisation's databases on a ClickHouse server: one database per schema. All modules of the organisation's
@@ -18,29 +18,32 @@ export interface ClickHouseServer {
   ensureProvisioned(): Promise<void>
   /**
    * Provisions the organisation if necessary, runs `callback` and converts errors of the server to `WarehouseProblem`.
-   * `qualifiedName` is what the error message names, such as a table.
+   * `subject` is what an error message names: a quoted table name, or a phrase such as `the ledger`.
    */
-  runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
+  runOnServer<T>(subject: string, callback: () => Promise<T>): Promise<T>
   /** Like `runOnServer`, but first completes publications that a crashed worker had decided but not finished. */
-  runAfterRecovery<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T>
+  runAfterRecovery<T>(subject: string, callback: () => Promise<T>): Promise<T>
   /** Returns the table's name for messages: `"schema"."table"`. Throws if the warehouse does not allow the names. */
   quoteAllowedName(schema: string, table: string): string
 }
 
 /** Returns the object that all modules of an organisation's warehouse share. */
 export function clickHouseServer(access: ClientAccess, keepDays: number): ClickHouseServer {
-  let provisioned: Promise<void> | undefined
+  let provisioning: Promise<void> | undefined
 
-  const ensureProvisioned = (): Promise<void> =>
-    (provisioned ??= provisionClickHouse(access).catch((error: unknown) => {
-      provisioned = undefined
+  function ensureProvisioned(): Promise<void> {
+    provisioning ??= provisionClickHouse(access).catch((error: unknown) => {
+      // The next call tries again.
+      provisioning = undefined
       throw error
-    }))
+    })
+    return provisioning
+  }
 
-  async function runOnServer<T>(qualifiedName: string, callback: () => Promise<T>): Promise<T> {
+  async function runOnServer<T>(subject: string, callback: () => Promise<T>): Promise<T> {
     await ensureProvisioned()
     return callback().catch((error: unknown) => {
-      throw warehouseProblem(error, qualifiedName)
+      throw warehouseProblem(error, subject)
     })
   }
 
@@ -49,9 +52,9 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
     keepDays,
     ensureProvisioned,
     runOnServer,
-    runAfterRecovery: (qualifiedName, callback) =>
-      runOnServer(qualifiedName, async () => {
-        await recoverPending(access).catch(ignoreBusy)
+    runAfterRecovery: (subject, callback) =>
+      runOnServer(subject, async () => {
+        await completePendingPublication(access)
         return callback()
       }),
     quoteAllowedName(schema, table) {

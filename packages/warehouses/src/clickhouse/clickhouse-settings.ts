@@ -30,8 +30,7 @@ export const maxStatementSeconds = 604_800
 
 /** Throws if the server does not respond within 2 s or rejects the administrator's credentials. */
 export async function assertAnswers(url: string): Promise<void> {
-  const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
-  await executeStatement(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
+  await executeStatement(serviceAccess(url), 'select 1', { signal: AbortSignal.timeout(2_000) })
 }
 
 /**
@@ -42,21 +41,24 @@ export function clickhouseAccess(
   url: string,
   { key, loadPassword, readPassword }: { key: string; loadPassword: string; readPassword: string },
 ): ClientAccess {
-  const parsedUrl = new URL(url)
-  const service = {
-    user: decodeURIComponent(parsedUrl.username) || 'default',
-    password: decodeURIComponent(parsedUrl.password),
-  }
-  parsedUrl.username = ''
-  parsedUrl.password = ''
-  const createAccess = (user: string, password: string): ServerAccess => ({ url: parsedUrl.href, user, password })
+  const service = serviceAccess(url)
   const derivePassword = (password: string) => createHmac('sha256', password).update('clickhouse').digest('base64url')
   return {
     key,
-    service: createAccess(service.user, service.password),
-    load: createAccess(`c_${key}_load`, derivePassword(loadPassword)),
-    read: createAccess(`c_${key}_read`, derivePassword(readPassword)),
+    service,
+    load: { url: service.url, user: `c_${key}_load`, password: derivePassword(loadPassword) },
+    read: { url: service.url, user: `c_${key}_read`, password: derivePassword(readPassword) },
   }
+}
+
+/** Splits the operator's URL into the server address and the user and password that it contains. */
+export function serviceAccess(operatorUrl: string): ServerAccess {
+  const url = new URL(operatorUrl)
+  const user = decodeURIComponent(url.username) || 'default'
+  const password = decodeURIComponent(url.password)
+  url.username = ''
+  url.password = ''
+  return { url: url.href, user, password }
 }
 
 const publicationStateType = `Enum8('PROPOSED' = 1, 'PUBLISHED' = 2, 'CLOSING' = 3, 'CLOSED' = 4)`
@@ -89,46 +91,65 @@ const diskRestriction = ', merge_tree_disk const, merge_tree_storage_policy cons
  * properties of the users, so SETTINGS at the end of a query cannot raise them. Only the service user may read data
  * outside the organisation's databases.
  */
-export async function provisionClickHouse({ key, service, load, read }: ClientAccess): Promise<void> {
-  const run = (sql: string) => executeStatement(service, sql)
-  const database = quoteIdentifier(ledgerDatabase(key))
+export async function provisionClickHouse(access: ClientAccess): Promise<void> {
+  const { service, load, read } = access
   try {
-    await run(`create database if not exists ${database}`)
-    await run(`create table if not exists ${database}.ledger ${ledgerTableDefinition}`)
-    const [column] = await rowsOf<{ type: string }>(
-      service,
-      `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
-      { parameters: { database: ledgerDatabase(key) } },
-    )
-    // Ledgers of older versions have fewer values in the enum of states.
-    const hasAllStates = column?.type.includes('CLOSED')
-    if (!hasAllStates) await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
-    const limits = formatUserLimits()
-    for (const { user, password, extraSettings } of [
-      { ...load, extraSettings: diskRestriction },
-      // The user `read` may pass settings with a query within the limits, but cannot change data.
-      { ...read, extraSettings: ', readonly = 2 readonly, allow_ddl = 0 readonly' },
-    ]) {
-      const passwordClause = `identified with sha256_password by ${formatLiteral(password)}`
-      await run(`create user if not exists ${quoteIdentifier(user)} ${passwordClause}`)
-      const alterStatement = `alter user ${quoteIdentifier(user)} ${passwordClause} settings ${limits}`
-      await run(`${alterStatement}${extraSettings}`).catch((error: unknown) => {
-        // Some servers do not support restrictions on table settings. The user then has no such restriction.
-        const isUnsupported = extraSettings === diskRestriction && error instanceof ClickHouseError
-        if (!isUnsupported) throw error
-        return run(alterStatement)
-      })
-    }
-    const allTablesWith = (databasePrefix: string) => `${quoteIdentifier(databasePrefix)}*.*`
-    for (const user of [load.user, read.user])
-      for (const prefix of [schemaPrefix(key), runPrefix(key), shownPrefix(key)])
-        await run(`grant select, show on ${allTablesWith(prefix)} to ${quoteIdentifier(user)}`)
-    const writePrivileges = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
-    // Some servers require this grant before a table is created.
-    await run(`grant table engine on MergeTree to ${quoteIdentifier(load.user)}`)
-    for (const prefix of [runPrefix(key), shownPrefix(key)])
-      await run(`grant ${writePrivileges} on ${allTablesWith(prefix)} to ${quoteIdentifier(load.user)}`)
+    await ensureLedger(access)
+    await ensureUser(service, load, diskRestriction).catch(async (error: unknown) => {
+      // Some servers do not support restrictions on table settings. The user then has no such restriction.
+      if (!(error instanceof ClickHouseError)) throw error
+      await ensureUser(service, load, '')
+    })
+    // The user `read` may pass settings with a query within the limits, but cannot change data.
+    await ensureUser(service, read, ', readonly = 2 readonly, allow_ddl = 0 readonly')
+    await grantRights(access)
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
   }
+}
+
+/** Creates the ledger's database and table. Adds missing states to the `state` column of an older ledger. */
+async function ensureLedger({ key, service }: ClientAccess): Promise<void> {
+  const database = quoteIdentifier(ledgerDatabase(key))
+  await executeStatement(service, `create database if not exists ${database}`)
+  await executeStatement(service, `create table if not exists ${database}.ledger ${ledgerTableDefinition}`)
+  const [stateColumn] = await rowsOf<{ type: string }>(
+    service,
+    `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
+    { parameters: { database: ledgerDatabase(key) } },
+  )
+  const hasAllStates = stateColumn?.type.includes('CLOSED')
+  if (!hasAllStates)
+    await executeStatement(service, `alter table ${database}.ledger modify column state ${publicationStateType}`)
+}
+
+/** Creates the user if it is missing, and sets its password, its limits and `extraSettings` (SQL after the limits). */
+async function ensureUser(
+  service: ServerAccess,
+  { user, password }: ServerAccess,
+  extraSettings: string,
+): Promise<void> {
+  const name = quoteIdentifier(user)
+  const passwordClause = `identified with sha256_password by ${formatLiteral(password)}`
+  await executeStatement(service, `create user if not exists ${name} ${passwordClause}`)
+  await executeStatement(service, `alter user ${name} ${passwordClause} settings ${formatUserLimits()}${extraSettings}`)
+}
+
+const writePrivileges = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
+
+/**
+ * Lets the users `load` and `read` read the organisation's databases, and lets `load` write to those of runs and
+ * previews. A grant on `<prefix>*` covers all present and future databases with the prefix.
+ */
+async function grantRights({ key, service, load, read }: ClientAccess): Promise<void> {
+  const stagingPrefixes = [runPrefix(key), shownPrefix(key)]
+  const tablesIn = (databasePrefix: string) => `${quoteIdentifier(databasePrefix)}*.*`
+  for (const { user } of [load, read])
+    for (const prefix of [schemaPrefix(key), ...stagingPrefixes])
+      await executeStatement(service, `grant select, show on ${tablesIn(prefix)} to ${quoteIdentifier(user)}`)
+  const loadUser = quoteIdentifier(load.user)
+  // Some servers require this grant before a table is created.
+  await executeStatement(service, `grant table engine on MergeTree to ${loadUser}`)
+  for (const prefix of stagingPrefixes)
+    await executeStatement(service, `grant ${writePrivileges} on ${tablesIn(prefix)} to ${loadUser}`)
 }

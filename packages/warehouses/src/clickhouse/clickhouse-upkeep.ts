@@ -3,11 +3,12 @@ import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropExpired, keepReplaced } from './publishing/replaced-tables.ts'
-import { ledgerTable } from './publication-ledger.ts'
+import { hasWrittenTable, ledgerTable } from './publication-ledger.ts'
 import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { finishDecisionDeletions } from './publishing/recovery.ts'
 import { parseTableMetadata } from './table-shape.ts'
 
+/** Returns the maintenance jobs of a ClickHouse warehouse. */
 export const clickHouseUpkeep = ({
   access,
   keepDays,
@@ -27,9 +28,9 @@ export const clickHouseUpkeep = ({
 })
 
 /**
- * Drops the staging databases of dead runs and expired temporary databases. Keeps the tables that a dead run's
- * publication replaced. Returns the number of dropped databases. Lists the databases first and the live runs second: a
- * run is registered before its database exists, so no database of a live run is dropped.
+ * Drops the staging databases of dead runs, and expired temporary databases. First moves the tables that such a run's
+ * publication replaced to the kept tables. Returns the number of dropped databases. Lists the databases before the live
+ * runs: a run is registered before its database exists, so no live run loses its database.
  */
 async function sweepStaging(
   access: ClientAccess,
@@ -47,7 +48,7 @@ async function sweepStaging(
   const liveRuns = await listLiveRuns()
   let droppedCount = 0
   for (const { name, comment } of rows) {
-    const run = parseExpiredRun(comment)
+    const run = parseRunToSweep(comment)
     if (run === undefined || liveRuns.has(run)) continue
     try {
       await keepReplaced(access, name, keepDays)
@@ -64,11 +65,11 @@ async function sweepStaging(
  * Returns the run id (or purpose) in the comment of a staging or temporary database. Returns undefined if the database
  * must stay: its time `until` has not passed, or the comment is not Sluice's.
  */
-function parseExpiredRun(comment: string): string | undefined {
+function parseRunToSweep(comment: string): string | undefined {
   try {
     const { run, until = 0 } = JSON.parse(comment) as { run?: unknown; until?: number }
-    const isExpired = until < Date.now()
-    return typeof run === 'string' && isExpired ? run : undefined
+    const mayBeDropped = until < Date.now()
+    return typeof run === 'string' && mayBeDropped ? run : undefined
   } catch {
     return undefined
   }
@@ -83,26 +84,24 @@ async function pruneLedger(access: ClientAccess, keepDays: number): Promise<numb
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(
     service,
-    'select comment from system.tables where startsWith(database, {prefix:String}) or startsWith(database, {kept:String})',
-    { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
+    `select comment from system.tables
+     where startsWith(database, {schemaPrefix:String}) or startsWith(database, {keptPrefix:String})`,
+    { parameters: { schemaPrefix: schemaPrefix(key), keptPrefix: keptPrefix(key) } },
   )
-  const publishedLoads = tables.flatMap(({ comment }) => parseTableMetadata(comment)?.load ?? [])
+  const existingLoads = tables.flatMap(({ comment }) => parseTableMetadata(comment)?.load ?? [])
   const ledger = ledgerTable(access)
-  // If a run left its table unchanged, `base` is the published table itself (`staged`).
-  const runsThatLoadedTables = `select run from ${ledger}
-    where state = 'PUBLISHED' and has({published:Array(String)}, load)
-      and (base = '' or base != JSONExtractString(entry, 'staged'))`
-  const lastRunsOfTables = `select argMax(run, at) from ${ledger}
-    where state = 'PUBLISHED' and has({published:Array(String)}, load) group by load`
-  const isExpired = `at < now64(6) - interval {days:UInt32} day
-    and run not in (${runsThatLoadedTables}) and run not in (${lastRunsOfTables})`
-  const parameters = { days: String(keepDays), published: publishedLoads }
+  const hasExistingLoad = `state = 'PUBLISHED' and has({existingLoads:Array(String)}, load)`
+  const runsThatWroteTables = `select run from ${ledger} where ${hasExistingLoad} and ${hasWrittenTable}`
+  const lastRunOfEachLoad = `select argMax(run, at) from ${ledger} where ${hasExistingLoad} group by load`
+  const mayBeDeleted = `at < now64(6) - interval {days:UInt32} day
+    and run not in (${runsThatWroteTables}) and run not in (${lastRunOfEachLoad})`
+  const parameters = { days: String(keepDays), existingLoads }
   const [countRow] = await rowsOf<{ runs: number }>(
     service,
-    `select uniqExact(run) as runs from ${ledger} where ${isExpired}`,
+    `select uniqExact(run) as runs from ${ledger} where ${mayBeDeleted}`,
     { parameters },
   )
-  if (countRow!.runs > 0)
-    await executeStatement(service, `alter table ${ledger} delete where ${isExpired}`, { parameters })
-  return countRow!.runs
+  const { runs } = countRow!
+  if (runs > 0) await executeStatement(service, `alter table ${ledger} delete where ${mayBeDeleted}`, { parameters })
+  return runs
 }

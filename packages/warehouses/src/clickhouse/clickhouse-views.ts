@@ -14,12 +14,13 @@ import { checkSchemaName, checkTableName, databaseOf, qualifyName, schemaPrefix,
 import { warehouseProblem, queryProblem } from './problems.ts'
 import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
-import { listViewReads } from './publishing/staged-rows-preview.ts'
+import { listManagedViews, mapViewReads, placeKey } from './publishing/staged-rows-preview.ts'
 import { type ClickHouseShape, describeTable, parseTableMetadata, readShape, type ViewMetadata } from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
+/** Returns the functions that create, refresh, find and drop the views of a ClickHouse warehouse. */
 export function clickHouseViews({ access, runOnServer, quoteAllowedName }: ClickHouseServer): ViewStore {
   return {
     define: (view, limits, signal) => runOnServer('the warehouse', () => defineView(access, view, limits, signal)),
@@ -30,7 +31,7 @@ export function clickHouseViews({ access, runOnServer, quoteAllowedName }: Click
     listReads: async (schema, name) =>
       runOnServer(
         quoteAllowedName(schema, name),
-        async () => (await listViewReads(access)).get(JSON.stringify([schema, name])) ?? [],
+        async () => (await mapViewReads(access)).get(placeKey({ schema, name })) ?? [],
       ),
     isManaged: (id) => runOnServer('the warehouse', async () => (await findManagedViews(access, id)).length > 0),
     listUnmanagedReaders: async (schema, name) =>
@@ -95,11 +96,11 @@ async function defineView(
  * views in its new query.
  */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
-  const readsByView = await listViewReads(access)
+  const readsByView = await mapViewReads(access)
   const visitedKeys = new Set<string>()
-  const readsThisView = ({ schema, name }: TablePlace): boolean => {
-    if (schema === view.schema && name === view.name) return true
-    const key = JSON.stringify([schema, name])
+  const readsThisView = (place: TablePlace): boolean => {
+    const key = placeKey(place)
+    if (key === placeKey(view)) return true
     if (visitedKeys.has(key)) return false
     visitedKeys.add(key)
     return (readsByView.get(key) ?? []).some(readsThisView)
@@ -167,7 +168,9 @@ async function refreshView(
     return { rows: filledShape?.rows ?? 0, bytes: filledShape?.bytes ?? 0 }
   } catch (error) {
     signal.throwIfAborted()
-    throw warehouseProblem(queryProblem(error, { text: '' }, refreshTimeoutSeconds), qualifiedName)
+    // No position in the query is reported, because its text is not what the user wrote.
+    const problem = queryProblem(error, { text: '' }, refreshTimeoutSeconds)
+    throw warehouseProblem(problem, qualifiedName)
   }
 }
 
@@ -186,11 +189,12 @@ export async function assertUnread(
   { schema, name }: TablePlace,
   qualifiedName: string,
 ): Promise<void> {
-  const readers = [...(await listViewReads(access))]
-    .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))
-    .map(([reader]) => (JSON.parse(reader) as string[]).join('.'))
-    .filter((reader) => reader !== `${schema}.${name}`)
-  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
+  const managedViews = (await listManagedViews(access))
+    .filter(({ reads }) => reads.some((read) => read.schema === schema && read.name === name))
+    .map(({ view }) => `${view.schema}.${view.name}`)
+    .filter((view) => view !== `${schema}.${name}`)
+  const unmanagedViews = await listUnmanagedViews(access, { schema, name })
+  const readerNames = [...new Set([...managedViews, ...unmanagedViews])]
   if (readerNames.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',

@@ -12,11 +12,7 @@ import {
 import { ClickHouseError } from './protocol/http.ts'
 import { asSentence } from '@sluice/process'
 
-type ProblemTemplate = [
-  code: string,
-  sentence: (qualifiedName: string, error: Error) => string,
-  retryable?: 'retryable',
-]
+type ProblemTemplate = [code: string, sentence: (subject: string, error: Error) => string, retryable?: 'retryable']
 
 const serverUnavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
@@ -34,12 +30,12 @@ const accessDenied: ProblemTemplate = [
 ]
 const badValue: ProblemTemplate = [
   'BAD_VALUE',
-  (qualifiedName, { message }) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
+  (subject, { message }) => `The warehouse cannot store a value of ${subject}: ${message}`,
 ]
 const queryTimeout: ProblemTemplate = [
   'QUERY_TIMEOUT',
-  (qualifiedName) =>
-    `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  (subject) =>
+    `The statement on ${subject} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
 /** Error codes of the ClickHouse server, see `ClickHouseError`. */
@@ -82,10 +78,10 @@ export const errorCodes = {
 } as const
 
 const problemTemplates: Record<number, ProblemTemplate> = {
-  [errorCodes.unknownTable]: ['TABLE_MISSING', (qualifiedName) => `${qualifiedName} does not exist. Load it first.`],
+  [errorCodes.unknownTable]: ['TABLE_MISSING', (subject) => `${subject} does not exist. Load it first.`],
   [errorCodes.unknownDatabase]: [
     'SCHEMA_MISSING',
-    (qualifiedName) => `The schema of ${qualifiedName} does not exist. Create it first.`,
+    (subject) => `The schema of ${subject} does not exist. Create it first.`,
   ],
   [errorCodes.timeout]: queryTimeout,
   [errorCodes.cancelled]: queryTimeout,
@@ -96,7 +92,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   [errorCodes.passwordRequired]: accessDenied,
   [errorCodes.accessDenied]: [
     'WAREHOUSE_FORBIDDEN',
-    (qualifiedName, { message }) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
+    (subject, { message }) => `The warehouse denies this operation on ${subject}: ${message}`,
   ],
   [errorCodes.tooManyQueries]: serverBusy,
   [errorCodes.memoryLimitExceeded]: serverBusy,
@@ -118,19 +114,22 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   [errorCodes.valueOutOfRange]: badValue,
   [errorCodes.nullInOrdinaryColumn]: [
     'NULL_KEY',
-    (qualifiedName) =>
-      `A row of ${qualifiedName} has no value in a column of the key. Correct the source, or choose another key.`,
+    (subject) => `A row of ${subject} has no value in a column of the key. Correct the source, or choose another key.`,
   ],
   [errorCodes.decimalOverflow]: badValue,
 }
 
-/** Converts an error of the server, or of the connection to it, to a `WarehouseProblem`. Returns others unchanged. */
-export function warehouseProblem(error: unknown, qualifiedName: string): unknown {
-  if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
+/**
+ * Converts an error of the server, or of the connection to it, to a `WarehouseProblem`. Returns other errors unchanged.
+ * `subject` is what the message names: a quoted table name, or a phrase such as `the warehouse`.
+ */
+export function warehouseProblem(error: unknown, subject: string): unknown {
+  const isAlreadyDescribed = error instanceof WarehouseProblem || error instanceof LeaseLost
+  if (isAlreadyDescribed || !types.isNativeError(error)) return error
   const template = findTemplate(error)
   if (!template) return error
   const [code, sentence, retryable] = template
-  return new WarehouseProblem(code, sentence(qualifiedName, error), {
+  return new WarehouseProblem(code, sentence(subject, error), {
     cause: error,
     retryable: retryable === 'retryable',
   })
@@ -182,48 +181,29 @@ const serverFaultCodes: ReadonlySet<number> = new Set([
 const stoppedCodes: ReadonlySet<number> = new Set([errorCodes.timeout, errorCodes.tooSlow, errorCodes.cancelled])
 
 /**
- * Turns an error of a user's query into a problem. The problem contains the server's message and the position in the
- * user's query text.
+ * Turns an error of a user's query into a problem. If the query itself is wrong, the problem contains the server's
+ * message and the position in the user's query text. `seconds` is the query's time limit, for the message.
  */
 export function queryProblem(error: unknown, query: UserQuery, seconds: number): unknown {
-  const { text, values = [] } = query
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
   if (stoppedCodes.has(error.code)) return tooSlow(seconds)
-  const sentence = cleanMessage(error.message, values)
+  const sentence = cleanMessage(error.message, query.values ?? [])
   const message = error.code === errorCodes.unknownTable ? `${asSentence(sentence)} ${missingTableAdvice}` : sentence
   const cause = new Error(`${error.code}: ${message}`)
+  const problem = (code: string, text: string) => new WarehouseProblem(code, text, { cause })
   if (error.code === errorCodes.tooManyBytes)
-    return new WarehouseProblem(
-      'RESULT_TOO_LARGE',
-      'The result of the query exceeds the size limit. Select fewer rows or columns.',
-      {
-        cause,
-      },
-    )
+    return problem('RESULT_TOO_LARGE', 'The result of the query exceeds the size limit. Select fewer rows or columns.')
   if (error.code === errorCodes.memoryLimitExceeded)
-    return new WarehouseProblem(
-      'RESULT_TOO_LARGE',
-      'The query exceeds the memory limit. Select fewer rows or columns.',
-      {
-        cause,
-      },
-    )
-  if (error.code === errorCodes.syntaxError && !isSelect(text))
-    return new WarehouseProblem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH or VALUES.', {
-      cause,
-    })
+    return problem('RESULT_TOO_LARGE', 'The query exceeds the memory limit. Select fewer rows or columns.')
+  if (error.code === errorCodes.syntaxError && !isSelect(query.text))
+    return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH or VALUES.')
   if (forbiddenCodes.has(error.code))
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
-      cause,
-    })
-  const isFaultOfQuery = error.code > 0 && !serverFaultCodes.has(error.code)
-  if (isFaultOfQuery)
-    return new WarehouseProblem(
-      'QUERY_FAILED',
-      `The query failed${describePosition(findQueryPosition(error.message), query)}: ${message}`,
-      { cause },
-    )
-  return warehouseProblem(error, 'the warehouse')
+    return problem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`)
+  // The code is 0 if the response contained no error code of the server.
+  const isFaultOfServer = error.code === 0 || serverFaultCodes.has(error.code)
+  if (isFaultOfServer) return warehouseProblem(error, 'the warehouse')
+  const position = describePosition(findQueryPosition(error.message), query)
+  return problem('QUERY_FAILED', `The query failed${position}: ${message}`)
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {
@@ -240,8 +220,8 @@ function isSelect(text: string): boolean {
 
 /**
  * Finds a position such as `(line 3, col 7)` in a message of the server, and returns the position in the user's query.
- * The server counts one more line, because `queryPrefix` precedes the query. Returns undefined without a position, and
- * for a position before the query.
+ * The server counts one more line, because the query is sent as a subquery that begins on the second line. Returns
+ * undefined without a position, and for a position before the query.
  */
 function findQueryPosition(message: string): TextPosition | undefined {
   const [, sentLine, column] = /\(line (\d+), col (\d+)\)/.exec(message) ?? []

@@ -46,6 +46,13 @@ export interface ProposedTable {
   entry: LedgerEntry
 }
 
+/**
+ * The SQL condition that the entry's publication wrote the table, rather than leaving it as it was because a merge
+ * changed no row. `base` is the uuid of the table that the publication replaced, and `staged` that of the table that it
+ * published.
+ */
+export const hasWrittenTable = `(base = '' or base != JSONExtractString(entry, 'staged'))`
+
 const ledgerColumns = 'publication, run, attempt, schema, table, load, base, entry'
 export const ledgerTable = ({ key }: ClientAccess): string => `${quoteIdentifier(ledgerDatabase(key))}.ledger`
 
@@ -127,14 +134,15 @@ export async function recordFence(access: ClientAccess, publication: string): Pr
   )
 }
 
-/** Returns whether `fenceRun` closed the run for this attempt before the attempt published. It may not publish then. */
+/** Returns whether `fenceRun` has fenced this attempt or a later one (CLOSED), so the attempt may not publish. */
 export async function isFenced(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<boolean> {
   const [row] = await rowsOf<{ closed: number }>(
     access.service,
-    `select count() as closed from ${ledgerTable(access)} where run = {run:String} and state = 'CLOSED' and attempt >= {attempt:Int32}`,
+    `select count() as closed from ${ledgerTable(access)}
+     where run = {run:String} and state = 'CLOSED' and attempt >= {attempt:Int32}`,
     { parameters: { run, attempt: String(attempt) } },
   )
   return row!.closed > 0
@@ -201,42 +209,32 @@ export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
 }
 
 /**
- * Returns all tables of the latest publication that published this load; an empty list if the load is unknown. Skips a
- * publication that left the load's table as it was, because a merge changed no row: its `base` is then the published
- * table itself (`staged`).
+ * Returns all tables of the latest publication that wrote this load; an empty list if the load is unknown. Skips
+ * publications that left the load's table as it was, because a merge changed no row.
  */
 export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
   if (load === undefined) return []
-  const rows = await rowsOf<LedgerRow>(
+  // The ledger may contain duplicate rows, so this reads only the first row of each table.
+  const rows = await rowsOf<Omit<LedgerRow, 'entry'>>(
     access.service,
-    `select ${ledgerColumns}, at from ${ledgerTable(access)} where state = 'PUBLISHED' and publication = (
-       select publication from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED'
-         and (base = '' or base != JSONExtractString(entry, 'staged'))
+    `with last_publication as (
+       select publication from ${ledgerTable(access)}
+       where load = {load:String} and state = 'PUBLISHED' and ${hasWrittenTable}
        order by at desc limit 1)
+     select publication, run, attempt, schema, table, load, base, at from ${ledgerTable(access)}
+     where state = 'PUBLISHED' and publication in (select publication from last_publication)
      order by schema, table, at limit 1 by schema, table`,
     { parameters: { load } },
   )
-  return rows.map(({ publication, run, attempt, schema, table, load, base, at }) => ({
-    publication,
-    run,
-    attempt,
-    schema,
-    table,
-    load,
-    base,
-    at: parseServerTime(at),
-  }))
+  return rows.map(({ at, ...row }) => ({ ...row, at: parseServerTime(at) }))
 }
 
 /** Returns the run that first published the load, with the time. Returns undefined if no run has published it. */
-export async function findFirstPublication(
-  access: ClientAccess,
-  load: string | undefined,
-): Promise<PreviousRows | undefined> {
+export async function findFirstPublication(access: ClientAccess, load: string): Promise<PreviousRows | undefined> {
   const [row] = await rowsOf<{ run: string; at: string }>(
     access.service,
     `select run, at from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
-    { parameters: { load: load ?? '' } },
+    { parameters: { load } },
   )
   return row && { run: row.run, publishedAt: parseServerTime(row.at) }
 }
@@ -244,8 +242,8 @@ export async function findFirstPublication(
 const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
 /**
- * Returns the newest committed ledger entry of this load. Several runs have the same load if they changed no row. If none
- * is committed yet, returns the entry of its proposal.
+ * Returns the ledger entry of the latest publication of this load: each later run that changed no row has published it
+ * again. If the load is proposed but not published yet, returns the entry of the proposal.
  */
 export async function findLedgerEntry(
   access: ClientAccess,

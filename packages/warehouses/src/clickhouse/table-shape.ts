@@ -82,7 +82,10 @@ interface ColumnRow {
 export const tableColumns =
   'database, name, toString(uuid) as uuid, engine, comment, total_rows as rows, total_bytes as bytes'
 
-/** Reads the structure of a table or view from the server's catalogue. Returns undefined if it does not exist. */
+/**
+ * Reads the structure of a table or view from the server's catalogue. Returns undefined if it does not exist. Columns
+ * that the server computes from an expression are only listed by name, in `computed`.
+ */
 export async function readShape(
   access: ServerAccess,
   database: string,
@@ -103,24 +106,31 @@ export async function readShape(
     { parameters },
   )
   const metadata = parseTableMetadata(table.comment)
-  const storedColumns = columns.filter((column) => isStored(column))
+  const storedColumns = columns.filter(isStored)
+  const computedColumns = columns.filter((column) => !isStored(column))
   return {
     database,
     name,
     uuid: table.uuid,
     engine: table.engine,
     metadata,
-    columns: storedColumns.map(({ name: column, type, comment, key }) => ({
-      name: column,
-      label: comment || column,
-      type: withoutWrappers(type),
-      nullable: type !== withoutWrappers(type),
-      primaryKey: key === 1,
-      dataType: metadata?.texts?.[column] ?? describeType(type).dataType,
-    })),
-    computed: columns.filter((column) => !isStored(column)).map(({ name: column }) => column),
+    columns: storedColumns.map((column) => toShapeColumn(column, metadata)),
+    computed: computedColumns.map((column) => column.name),
     rows: table.rows ?? 0,
     bytes: table.bytes ?? 0,
+  }
+}
+
+function toShapeColumn({ name, type, comment, key }: ColumnRow, metadata: TableMetadata | undefined): ShapeColumn {
+  const innerType = withoutWrappers(type)
+  return {
+    name,
+    label: comment || name,
+    type: innerType,
+    nullable: type !== innerType,
+    primaryKey: key === 1,
+    // ClickHouse has one type for all texts, so the metadata in the table's comment has the exact data type.
+    dataType: metadata?.texts?.[name] ?? describeType(type).dataType,
   }
 }
 
@@ -246,6 +256,9 @@ export function createTable(qualifiedName: string, columns: readonly StagingColu
   return `create table ${qualifiedName} (${definitions}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
     settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(metadata))}`
 }
+
+/** Settings with which ALTER TABLE returns only when the server, with all replicas, has changed the table. */
+export const waitForAlter = { alter_sync: 2, mutations_sync: 2 }
 
 /** Returns the SQL definition of a column. If the label differs from the name, the label is the column's comment. */
 export function columnText({ name, label, type, primaryKey }: StagingColumn): string {

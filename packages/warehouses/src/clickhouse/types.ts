@@ -53,14 +53,14 @@ export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): Sq
 export function describeType(type: SqlType): TypeDescription {
   const innerType = withoutWrappers(type)
   const [precision, scale = 0] = digitsOf(innerType)
+  // The size of this type is not the size that the user chose.
   if (innerType === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
   const dataTypes = Object.keys(typesByDataType) as DataType[]
   const loadedType = dataTypes.find((dataType) => typesByDataType[dataType] === innerType)
-  if (loadedType) return { dataType: loadedType }
-  const queryType = queryOnlyTypes[innerType]
-  if (queryType) return { dataType: queryType }
-  return { dataType: innerType.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT' }
+  // Matches types with another precision or time zone than those that loads create.
+  const isTimestamp = innerType.startsWith('DateTime')
+  return { dataType: loadedType ?? queryOnlyTypes[innerType] ?? (isTimestamp ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
 /** Types that loads never create, but that queries can return. */

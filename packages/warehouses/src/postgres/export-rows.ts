@@ -8,13 +8,14 @@ import { describeColumn } from './postgres-catalog.ts'
 import type { WarehouseAccess } from './postgres-connections.ts'
 import { CopyText } from './queries/copy-text.ts'
 import { cursorPrefix, openQuerySession, type QueryClient } from './queries/query-session.ts'
-import { executeSingleStatement } from './queries/read-transaction.ts'
+import { executeSingleStatement, isInTransaction } from './queries/read-transaction.ts'
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
 /**
- * See `QueryRunner.exportRows`. The server formats the rows (`COPY … TO STDOUT`). This process adds the header and
- * forwards the bytes. The caller must dispose the result to close the connection.
+ * Exports the rows of a table or query as text. See `QueryRunner.exportRows`. The server formats the rows (`COPY … TO
+ * STDOUT`). This process adds the header and forwards the bytes. The caller must dispose the result to close the
+ * connection.
  */
 export async function exportRows(
   access: WarehouseAccess,
@@ -39,7 +40,11 @@ export async function exportRows(
   async function* bytes() {
     const header = rowTextHeader(columns, format)
     if (header !== '') yield Buffer.from(header)
-    for (let chunk = firstChunk; chunk; chunk = await session.run(() => copy.next())) yield chunk
+    let chunk = firstChunk
+    while (chunk) {
+      yield chunk
+      chunk = await session.run(() => copy.next())
+    }
   }
   const openResources = resources.move()
   return {
@@ -70,7 +75,7 @@ async function readTableSource(
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${qualifiedName} does not exist. Load it first.`)
   const columns = shape.columns.map(describeColumn)
   const list = columns.map((column, index) => `${escapeIdentifier(column.name)} as c${index + 1}`).join(', ')
-  return { from: `(select ${list} from ${qualifiedName}) as r`, columns }
+  return { from: `(select ${list} from ${qualifiedName}) as exported`, columns }
 }
 
 /**
@@ -79,9 +84,11 @@ async function readTableSource(
  */
 async function readQuerySource(client: QueryClient, { text, limits }: ExportedQuery): Promise<RowSource> {
   await executeSingleStatement(client, cursorPrefix + text)
+  // Fetches no rows, only the columns. `page` is the cursor's name in `cursorPrefix`.
   const { fields } = await client.query('fetch forward 0 from page')
   await client.query('close page')
-  if (client.getTransactionStatus() !== 'T')
+  // A function in the text may have ended the transaction.
+  if (!isInTransaction(client))
     throw new WarehouseProblem(
       'SQL_NOT_ALLOWED',
       'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.',
@@ -89,7 +96,7 @@ async function readQuerySource(client: QueryClient, { text, limits }: ExportedQu
   const columns = resultColumns(fields)
   const names = columns.map((_column, index) => `c${index + 1}`).join(', ')
   const limit = limits?.rows === undefined ? '' : ` limit ${resolveExportLimits(limits).rows}`
-  return { from: `(\n${text}\n) as r (${names})${limit}`, columns }
+  return { from: `(\n${text}\n) as exported (${names})${limit}`, columns }
 }
 
 /** Returns the COPY statement that prints the rows in this format. */
@@ -101,8 +108,9 @@ function copyStatement(from: string, columns: readonly WarehouseColumn[], format
   }
   // JSON text never contains the control characters 1 and 2. With them as quote and delimiter, CSV adds no quotes. Two
   // `replace` calls take a fifth of the time of one `translate`.
-  const row = `select ${list} from ${from}`
-  return `copy (select replace(replace(row_to_json(j)::text, e'\\n', ' '), e'\\r', ' ') from (${row}) as j) to stdout
+  const rowQuery = `select ${list} from ${from}`
+  const jsonText = `replace(replace(row_to_json(exported_row)::text, e'\\n', ' '), e'\\r', ' ')`
+  return `copy (select ${jsonText} from (${rowQuery}) as exported_row) to stdout
     (format csv, quote e'\\x01', delimiter e'\\x02')`
 }
 

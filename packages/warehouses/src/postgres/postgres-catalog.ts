@@ -16,6 +16,7 @@ import type { PostgresServer } from './postgres-server.ts'
 /** Timeouts for a drop: it holds an exclusive lock until its transaction ends. */
 const dropTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
 
+/** Returns the functions that list, describe, create and drop the schemas and tables of a PostgreSQL warehouse. */
 export function postgresCatalog({ access, pools, retention, run }: PostgresServer): Catalog {
   return {
     listSchemas: () => run('the warehouse', listSchemas),
@@ -29,7 +30,8 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       checkSchemaName(schema)
       const qualifiedName = escapeIdentifier(schema)
       await run(qualifiedName, async (client) => {
-        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${qualifiedName}`)
+        await client.query(`begin; ${dropTimeouts}`)
+        await client.query(`drop schema if exists ${qualifiedName}`)
         await dropKeptTablesOfSchema(client, retention, schema)
         await client.query('commit')
       }).catch(explainDependents(qualifiedName, 'SCHEMA_NOT_EMPTY'))
@@ -63,19 +65,23 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
 
 /** Returns the publication of a run from the ledger, or undefined if the run is not published. */
 export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
-  const { rows: runRows } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
-  if (!runRows[0]) return undefined
-  const { rows } = await client.query(
-    // A ledger that is not upgraded yet has no column `details`.
-    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes, to_jsonb(t) -> 'details' as details
-     from sluice.ledger_table t where run = $1 order by schema_name, table_name`,
+  const { rows: publishedRuns } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [
+    run,
+  ])
+  const [publishedRun] = publishedRuns
+  if (!publishedRun) return undefined
+  // Reads `details` through JSON, because a ledger that is not upgraded yet has no such column.
+  const { rows: ledgerRows } = await client.query(
+    `select schema_name as schema, table_name as "table", rows::float8, bytes::float8, changes,
+       to_jsonb(ledger_table) -> 'details' as details
+     from sluice.ledger_table as ledger_table where run = $1 order by schema_name, table_name`,
     [run],
   )
-  const tables = rows.map(({ details, ...table }): PublishedTable => ({ ...table, ...details }))
+  const tables = ledgerRows.map(({ details, ...table }): PublishedTable => ({ ...table, ...details }))
   return {
     run,
-    attempt: runRows[0].attempt,
-    publishedAt: runRows[0].published_at,
+    attempt: publishedRun.attempt,
+    publishedAt: publishedRun.published_at,
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     tables,
@@ -91,16 +97,17 @@ export async function findTable(client: ClientBase, schema: string, name: string
   return shape && toWarehouseTable(client, { schema, name }, shape)
 }
 
+/** Describes a table for the API, from its shape. Reads only its foreign keys from the server. */
 async function toWarehouseTable(
   client: ClientBase,
   { schema, name }: TablePlace,
   shape: PostgresShape,
 ): Promise<WarehouseTable> {
   const { lastPublication } = shape
-  const history = createColumnHistory(lastPublication?.sourceShape)
+  const findColumnHistory = createColumnHistory(lastPublication?.sourceShape)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
-    ...history(column.name),
+    ...findColumnHistory(column.name),
   }))
   // PostgreSQL implements foreign keys by triggers, so a table without triggers has none.
   const foreignKeys = shape.hasTriggers ? await listForeignKeys(client, shape.oid) : []
@@ -137,20 +144,27 @@ export function describeColumn({
 }
 
 /**
- * Returns the foreign keys of a table and of its default partition, which contains the rows. Loads create no foreign
- * keys, but transformations may.
+ * Returns the foreign keys of a table and of its default partition, which contains the rows: one entry per pair of
+ * referencing and referenced column. Loads create no foreign keys, but transformations may.
  */
 async function listForeignKeys(client: ClientBase, oid: number): Promise<ForeignKey[]> {
   const { rows } = await client.query<ForeignKey>(
-    `select a.attname as column, fn.nspname as "referencedSchema", f.relname as "referencedTable",
-       fa.attname as "referencedColumn"
-     from pg_constraint k join pg_class f on f.oid = k.confrelid join pg_namespace fn on fn.oid = f.relnamespace
-     cross join lateral unnest(k.conkey, k.confkey) with ordinality as pair (here, there, position)
-     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = pair.here
-     join pg_attribute fa on fa.attrelid = k.confrelid and fa.attnum = pair.there
-     where k.contype = 'f' and k.conparentid = 0
-       and k.conrelid in ($1::oid, (select partdefid from pg_partitioned_table where partrelid = $1::oid))
-     order by k.conname, pair.position`,
+    `select own_column.attname as column, other_schema.nspname as "referencedSchema",
+       other_table.relname as "referencedTable", other_column.attname as "referencedColumn"
+     from pg_constraint as foreign_key
+     join pg_class as other_table on other_table.oid = foreign_key.confrelid
+     join pg_namespace as other_schema on other_schema.oid = other_table.relnamespace
+     cross join lateral unnest(foreign_key.conkey, foreign_key.confkey)
+       with ordinality as pair (own_number, other_number, position)
+     join pg_attribute as own_column
+       on own_column.attrelid = foreign_key.conrelid and own_column.attnum = pair.own_number
+     join pg_attribute as other_column
+       on other_column.attrelid = foreign_key.confrelid and other_column.attnum = pair.other_number
+     where foreign_key.contype = 'f'
+       -- Leaves out the copies of a partitioned table's key that the server creates for the partitions.
+       and foreign_key.conparentid = 0
+       and foreign_key.conrelid in ($1::oid, (select partdefid from pg_partitioned_table where partrelid = $1::oid))
+     order by foreign_key.conname, pair.position`,
     [oid],
   )
   return rows
@@ -162,10 +176,12 @@ async function listForeignKeys(client: ClientBase, oid: number): Promise<Foreign
  */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
-    `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
-       and n.nspname not like 'pg\\_%' and n.nspname not like 'sluice%'
-     order by n.nspname collate "C", c.relname collate "C"`,
+    `select schema.nspname as schema, relation.relname as name
+     from pg_class as relation join pg_namespace as schema on schema.oid = relation.relnamespace
+     where schema.nspname = any($1) and schema.nspname not like 'pg\\_%' and schema.nspname not like 'sluice%'
+       -- Tables, partitioned tables, views and materialised views.
+       and relation.relkind in ('r', 'p', 'v', 'm') and not relation.relispartition
+     order by schema.nspname collate "C", relation.relname collate "C"`,
     [schemas],
   )
   return rows
@@ -199,29 +215,33 @@ async function findColumnNames(
   limit: number,
 ): Promise<ColumnNameMatch[]> {
   const { rows } = await client.query<Omit<ColumnNameMatch, 'dataType'> & { type: string }>(
-    // Collation C compares bytes, which is several times faster.
-    `with found as (
-       select a.attname, count(*)::int as tables, min(a.attrelid) as relation from pg_attribute a
-       where a.attrelid = any (array(
-           select c.oid from unnest($1::text[], $2::text[]) as place (schema, name)
-           join pg_namespace n on n.nspname = place.schema
-           join pg_class c on c.relnamespace = n.oid and c.relname = place.name))
-         and a.attnum > 0 and not a.attisdropped
-         and starts_with(lower(a.attname::text collate "C"), lower($3::text collate "C"))
-       group by a.attname order by a.attname collate "C" limit $4)
-     select f.attname::text as "column", n.nspname::text as schema, c.relname::text as "table",
-       format_type(a.atttypid, a.atttypmod) as type, f.tables
-     from found f join pg_attribute a on a.attrelid = f.relation and a.attname = f.attname
-     join pg_class c on c.oid = f.relation join pg_namespace n on n.oid = c.relnamespace
-     order by f.attname collate "C"`,
+    // Finds the first `limit` names first, and then describes the column of one table for each. Collation C compares
+    // bytes, which is several times faster.
+    `with requested_table as (
+       select relation.oid from unnest($1::text[], $2::text[]) as place (schema, name)
+       join pg_namespace as schema on schema.nspname = place.schema
+       join pg_class as relation on relation.relnamespace = schema.oid and relation.relname = place.name
+     ), found_name as (
+       select attname as name, count(*)::int as tables, min(attrelid) as example_table from pg_attribute
+       where attrelid = any (array(select oid from requested_table)) and attnum > 0 and not attisdropped
+         and starts_with(lower(attname::text collate "C"), lower($3::text collate "C"))
+       group by attname order by attname collate "C" limit $4
+     )
+     select found_name.name::text as "column", schema.nspname::text as schema, relation.relname::text as "table",
+       format_type(example.atttypid, example.atttypmod) as type, found_name.tables
+     from found_name
+     join pg_attribute as example on example.attrelid = found_name.example_table and example.attname = found_name.name
+     join pg_class as relation on relation.oid = found_name.example_table
+     join pg_namespace as schema on schema.oid = relation.relnamespace
+     order by found_name.name collate "C"`,
     [places.map(({ schema }) => schema), places.map(({ name }) => name), prefix, limit],
   )
   return rows.map(({ type, ...match }) => ({ ...match, dataType: describeType(type).dataType }))
 }
 
 /**
- * Finds the newest staging table of a target table. The comment of a staging table names its target and its run. With
- * `counted`, counts the rows; otherwise returns the server's estimate.
+ * Finds the newest staging table of a target table. The comment of a staging table is a JSON object with its target and
+ * its run. With `counted`, counts the rows; otherwise returns the server's estimate.
  */
 async function findStagingTable(
   client: ClientBase,
@@ -230,19 +250,23 @@ async function findStagingTable(
   { counted = false } = {},
 ): Promise<StagingTable | undefined> {
   const { rows } = await client.query<{ name: string; run: string }>(
-    `select c.relname as name, o.origin->>'run' as run
-     from pg_class c,
-       lateral (select case when obj_description(c.oid, 'pg_class') is json object
-                            then obj_description(c.oid, 'pg_class')::jsonb end as origin) o
-     where c.relnamespace = to_regnamespace('sluice') and c.relkind = 'r' and not c.relispartition
-       and o.origin->>'schema' = $1 and o.origin->>'table' = $2 and o.origin ? 'run'
-       and c.relname not in (select partition_name from sluice.kept_table where partition_name is not null)
-     order by c.oid desc limit 1`,
+    `with hidden_table as (
+       select oid, relname as name,
+         case when obj_description(oid, 'pg_class') is json object then obj_description(oid, 'pg_class')::jsonb end
+           as comment
+       from pg_class
+       where relnamespace = to_regnamespace('sluice') and relkind = 'r' and not relispartition
+         and relname not in (select partition_name from sluice.kept_table where partition_name is not null)
+     )
+     select name, comment->>'run' as run from hidden_table
+     where comment->>'schema' = $1 and comment->>'table' = $2 and comment ? 'run'
+     order by oid desc limit 1`,
     [schema, table],
   )
   const [stagingTable] = rows
-  const shape = stagingTable && (await readShape(client, 'sluice', stagingTable.name))
-  if (!stagingTable || !shape) return undefined
+  if (!stagingTable) return undefined
+  const shape = await readShape(client, 'sluice', stagingTable.name)
+  if (!shape) return undefined
   const columns = shape.columns.map(describeColumn)
   // The estimate is 0 for a table that the server has never analysed.
   const rowCount = counted ? await countRows(client, stagingTable.name) : shape.estimatedRows
@@ -286,7 +310,9 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
       await withClient(pool, undefined, (client) => client.query(statements.join(';')))
       return
     } catch (error) {
-      if (tries === maxEnsureTries || !collisionStates.has(sqlStateOf(error))) throw error
+      // Another caller may create the same schema at this moment.
+      const mayTryAgain = tries < maxEnsureTries && collisionStates.has(sqlStateOf(error))
+      if (!mayTryAgain) throw error
     }
   }
 }
@@ -297,14 +323,18 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
  */
 async function isSchemaReady(client: ClientBase, schema: string, read: string): Promise<boolean> {
   const { rowCount } = await client.query(
-    `select from pg_namespace n
-     join pg_default_acl d on d.defaclnamespace = n.oid and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
-     where n.nspname = $1 and has_schema_privilege($2, n.oid, 'usage')
-       and exists (select from aclexplode(d.defaclacl) a where a.grantee = $2::regrole and a.privilege_type = 'SELECT')
+    `with own_default as (select * from pg_default_acl where defaclrole = current_user::regrole)
+     select from pg_namespace as schema
+     where schema.nspname = $1 and has_schema_privilege($2, schema.oid, 'usage')
+       -- Role read may select from new tables of the schema.
        and exists (
-         select from pg_default_acl f
-         where f.defaclnamespace = 0 and f.defaclrole = current_user::regrole and f.defaclobjtype = 'f'
-           and not exists (select from aclexplode(f.defaclacl) a where a.grantee = 0))`,
+         select from own_default, aclexplode(own_default.defaclacl) as privilege
+         where own_default.defaclnamespace = schema.oid and own_default.defaclobjtype = 'r'
+           and privilege.grantee = $2::regrole and privilege.privilege_type = 'SELECT')
+       -- The default rights for new functions of all schemas (namespace 0) give PUBLIC (grantee 0) none.
+       and exists (
+         select from own_default where defaclnamespace = 0 and defaclobjtype = 'f'
+           and not exists (select from aclexplode(own_default.defaclacl) as privilege where privilege.grantee = 0))`,
     [schema, read],
   )
   return rowCount === 1

@@ -50,6 +50,7 @@ export interface PostgresPools {
 
 const connectTimeoutMs = 5_000
 
+/** Returns the configuration of connections to an organisation's database with this login. */
 function clientConfig(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
   const { host, port, database, ssl } = access
   const application_name = 'sluice'
@@ -151,8 +152,9 @@ export interface BorrowedConnection extends Disposable {
 }
 
 /**
- * Borrows a connection from the pool. If `signal` aborts before the connection is disposed, its socket is closed.
- * Disposing twice is harmless.
+ * Borrows a connection from the pool. Disposing it returns the connection to the pool if `markReusable` was called, and
+ * otherwise closes it. Disposing twice is harmless. If `signal` aborts before that, closes the socket, unless
+ * `ignoreAbort` was called.
  */
 export async function borrowConnection(pool: Pool, signal?: AbortSignal): Promise<BorrowedConnection> {
   signal?.throwIfAborted()

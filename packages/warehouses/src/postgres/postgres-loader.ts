@@ -16,6 +16,7 @@ import { PostgresStagedTable, stageTable } from './staged-table.ts'
 import { runTransformation } from './transformation/transform.ts'
 import { typeRules } from './types.ts'
 
+/** Returns the loader of a PostgreSQL warehouse: it stages, checks, publishes and restores the tables of runs. */
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
   const readRole = access.read.user
 
@@ -37,6 +38,7 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
       run('the ledger', async (client) => {
         const publication = await findDurablePublication(client, id)
         if (publication) return publication
+        // This attempt or an earlier one may be publishing the run at this moment.
         await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
         return findDurablePublication(client, id)
       }),

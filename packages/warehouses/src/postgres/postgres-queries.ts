@@ -19,6 +19,7 @@ import {
   endReadSession,
   executeSingleStatement,
   fetchRows,
+  isInTransaction,
   takeSnapshot,
   toCells,
 } from './queries/read-transaction.ts'
@@ -31,6 +32,10 @@ import { cursorPrefix, openQuerySession, serverGraceSeconds } from './queries/qu
 import { resultColumns } from './queries/result-columns.ts'
 import { readShapeAsReader } from './table-shape.ts'
 
+/**
+ * Returns the query functions of a PostgreSQL warehouse. Each user's query and each push of query results to another
+ * system waits for a free slot.
+ */
 export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   async query(request, signal) {
     using _slot = await acquireQuery('queries', access.database, signal)
@@ -60,6 +65,7 @@ const pushIdleSeconds = 14_400
  */
 const holdPrefix = 'declare page no scroll cursor with hold for '
 
+/** Runs a user's query and returns its rows. See `QueryRunner.query`. */
 async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   await using session = openQuerySession(access, userQuery, { seconds, prefix: cursorPrefix, signal })
@@ -68,19 +74,20 @@ async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signa
     await executeSingleStatement(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
     // Sets the time limit again before each fetch, because functions in the query may have changed it with set_config.
     if (offset > 0) await client.query(`${setTimeLimit}; move forward ${offset} from page`)
-    // One more row shows whether there are more than the caller wants.
-    const fetched = await fetchRows(client, rows + 1, bytes, setTimeLimit)
-    if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
-    if (!fetched.truncated && client.getTransactionStatus() !== 'T') throw lostTransaction()
-    const columns = resultColumns(fetched.fields)
-    const hasMore = fetched.rows.length > rows || fetched.truncated
-    return { columns, rows: toCells(fetched.rows.slice(0, rows), columns), truncated: fetched.truncated, more: hasMore }
+    // One more row shows whether there are more than the caller wants. `truncated` says that the byte limit ended the
+    // read, which closes the connection.
+    const { fields, rows: fetchedRows, truncated } = await fetchRows(client, rows + 1, bytes, setTimeLimit)
+    if (truncated && fetchedRows.length === 0) throw rowTooLarge(bytes)
+    if (!truncated && !isInTransaction(client)) throw lostTransaction()
+    const columns = resultColumns(fields)
+    const hasMore = truncated || fetchedRows.length > rows
+    return { columns, rows: toCells(fetchedRows.slice(0, rows), columns), truncated, more: hasMore }
   })
 }
 
 /**
- * See `QueryRunner.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first
- * page. So a caller that reads pages for hours does not block loads.
+ * Runs a user's query and yields its rows in pages. See `QueryRunner.queryPages`. The server stores the result (WITH
+ * HOLD) and ends the transaction before the first page. So a caller that reads pages for hours does not block loads.
  */
 async function* queryPages(
   access: WarehouseAccess,
@@ -94,7 +101,7 @@ async function* queryPages(
   await session.run(async (client, setTimeLimit) => {
     await client.query(takeSnapshot)
     await executeSingleStatement(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
-    if (client.getTransactionStatus() !== 'T') throw lostTransaction()
+    if (!isInTransaction(client)) throw lostTransaction()
     await client.query(`${setTimeLimit}; commit`)
     // The output formats were set for the transaction, which has ended, so they are set again for the session.
     const settings = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`

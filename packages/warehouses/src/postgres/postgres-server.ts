@@ -25,10 +25,10 @@ export interface PostgresServer {
   readonly waitMs: number
   readonly viewBytes: number
   /**
-   * Runs short statements of role `load` and translates errors of the server. `qualifiedName` is the table or view that
-   * the error message names.
+   * Runs short statements of role `load` and translates errors of the server. `subject` is what an error message names:
+   * a quoted table or view, or a phrase such as `the ledger`.
    */
-  run<T>(qualifiedName: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
+  run<T>(subject: string, callback: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
 /** Two hours in milliseconds, which is longer than the time limit of any reader. */
@@ -41,10 +41,12 @@ export function postgresServer(
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
   const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
-  // The two additional connections serve aborted loads that are still closing theirs.
+  // Connections for aborted loads that are still closing theirs.
+  const spareConnections = 2
+  const copyConnectionsPerLoad = 2
   const pools: PostgresPools = {
-    copies: loadPool(access, 2 * loads + 2),
-    transactions: loadPool(access, loads + 2),
+    copies: loadPool(access, loads * copyConnectionsPerLoad + spareConnections),
+    transactions: loadPool(access, loads + spareConnections),
     statements: loadPool(access, 5),
     databaseBytes,
     makeRoom: serializeCalls((maxBytes) => makeRoom(pools.statements, retention, maxBytes)),
@@ -56,16 +58,16 @@ export function postgresServer(
     retention,
     waitMs,
     viewBytes,
-    run: async (qualifiedName, callback) =>
+    run: async (subject, callback) =>
       withClient(pools.statements, undefined, callback).catch((error: unknown) => {
-        throw warehouseProblem(error, { qualifiedName })
+        throw warehouseProblem(error, { qualifiedName: subject })
       }),
   }
 }
 
 /**
- * Returns a function that runs `task` for one caller after the other, so that all callers together occupy one
- * connection. A call with the argument of a pending call returns the result of the pending call.
+ * Returns a function that runs `task` for one call after the other, so that all calls together occupy one connection.
+ * If a call with the same argument is running or waiting, a new call returns its result instead.
  */
 function serializeCalls(task: (maxBytes: number) => Promise<number>): (maxBytes?: number) => Promise<number> {
   const pendingResults = new Map<number, Promise<number>>()

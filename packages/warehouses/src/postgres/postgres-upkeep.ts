@@ -8,6 +8,7 @@ import { assertRoleSettings, expectedSettings, selectChangedSetting } from './se
 import { dropDetached, parseStagingComment } from './staging-table-ddl.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
+/** Returns the maintenance jobs of a PostgreSQL warehouse. */
 export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): WarehouseMaintenance => ({
   check: () =>
     run('the warehouse', async (client) => {
@@ -20,7 +21,7 @@ export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Wareh
       assertRoleSettings(rows[0]!.setting)
     }),
   countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
-  sweepStaging: (alive) => sweepStaging(pools.statements, alive),
+  sweepStaging: (listLiveRuns) => sweepStaging(pools.statements, listLiveRuns),
   pruneLedger: (keepDays) => run('the ledger', (client) => pruneLedger(client, keepDays)),
   dropExpiredTables: () => dropExpired(pools.statements, retention),
 })
@@ -47,20 +48,22 @@ const leftoverObjectsQuery = `
   order by kind`
 
 /**
- * Drops the staging objects of runs that no longer run. Returns the number of dropped objects. Lists the objects first
- * and the live runs second: a run is registered before its staging table exists, so nothing of a live run is dropped.
+ * Drops the staging tables and schemas of dead runs. Returns the number of dropped objects. Lists the objects first and
+ * the live runs second: a run is registered before its staging table exists, so nothing of a live run is dropped.
  */
 async function sweepStaging(pool: Pool, listLiveRuns: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
   if (rows.length === 0) return 0
   const liveRuns = await listLiveRuns()
-  let dropped = 0
+  let droppedCount = 0
   for (const { name, kind, comment } of rows) {
     const { run } = parseStagingComment(comment) ?? {}
-    if (typeof run !== 'string' || liveRuns.has(run)) continue
-    // An object that is in use, or that a user's view depends on, stays until the next sweep.
+    const isOfDeadRun = typeof run === 'string' && !liveRuns.has(run)
+    if (!isOfDeadRun) continue
     const drop = kind === 'table' ? dropDetached(pool, name) : dropRunSchema(pool, name)
-    if (await drop.catch(() => false)) dropped += 1
+    // An object that is in use, or that a user's view depends on, stays until the next sweep.
+    const isDropped = await drop.catch(() => false)
+    if (isDropped) droppedCount += 1
   }
-  return dropped
+  return droppedCount
 }

@@ -20,6 +20,7 @@ import { runStoppable } from './queries/statement-watch.ts'
 import { viewProblems } from './views/view-problems.ts'
 import { sqlStateOf } from './server/sql-states.ts'
 
+/** Returns the functions that create, refresh, find and drop the views of a PostgreSQL warehouse. */
 export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
   const limits = { maxBytes: viewBytes }
   return {
@@ -67,8 +68,10 @@ async function refreshView(
       `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
     )
     const view = await findRelation(client, { schema, name })
-    if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(qualifiedName)
+    const isOwnMaterializedView = view?.kind === 'm' && view.owned
+    if (!isOwnMaterializedView) throw viewProblems.missing(qualifiedName)
     const { rowCount: uniqueIndexCount } = await client.query(usableUniqueIndexesQuery, [view.oid])
+    // PostgreSQL requires both for a refresh that does not block readers.
     const concurrently = uniqueIndexCount && view.populated ? 'concurrently ' : ''
     await runStoppable(
       pools.statements,
@@ -79,6 +82,7 @@ async function refreshView(
     await assertViewSize(client, { schema, name }, { oid: view.oid, maxBytes })
     const { rows } = await client.query<{ rows: number }>(`select count(*)::float8 as rows from ${qualifiedName}`)
     await client.query('commit')
+    // ANALYZE updates the planner's row count, which the API shows for the view.
     await client.query(`analyze ${qualifiedName}`).catch(() => {})
     const { rows: sizes } = await client.query('select pg_total_relation_size($1::oid)::float8 as bytes', [view.oid])
     return { rows: rows[0]!.rows, bytes: sizes[0].bytes }

@@ -15,7 +15,7 @@ import { type CopyResult, copyInto } from './copy/copy.ts'
 import { planLoad } from '../shape/load-shape.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { previousSourceShape } from './postgres-catalog.ts'
-import { assertRoom, tableBytes } from './server/database-size-limit.ts'
+import { ensureFreeBytesInDatabase, tableBytes } from './server/database-size-limit.ts'
 import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listBlockingSnapshots, type BlockingSnapshots } from './copy/blocking-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
@@ -102,15 +102,15 @@ export class PostgresStagedTable implements StagedTable {
     // publication need not wait for readers.
     const frozen = this.target.attempt > 1
     const types = this.planned.map(({ type }) => describeType(type))
-    const assertFree = createFreeAssertion(this.#pools, this, signal)
-    const request = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
+    const ensureFreeBytes = createFreeBytesCheck(this.#pools, this, signal)
+    const request = { staging: this.stagingTable, columns, types, content, frozen, ensureFreeBytes }
     const written = await copyInto(this.#pools.copies, request, this.problemContext, signal).catch(
       async (error: unknown) => {
         throw (await makeRoomForRetry(error, this.#pools)) ?? error
       },
     )
     // COPY may have written more since the last check of the disk limit.
-    await assertFree?.()
+    await ensureFreeBytes?.()
     const superseded = await this.#deleteSuperseded(signal)
     const isVisibleToAll = written.frozen && superseded === 0
     if (!isVisibleToAll)
@@ -195,17 +195,18 @@ export async function stageTable(
   const problemContext = problemContextOf(target)
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      // The replaced tables do not count against the size limit. Without a limit, their sizes are not needed.
-      const countsReplacedBytes = pools.databaseBytes !== undefined && !target.shape?.merging
-      const otherTables = target.otherReplacedTables ?? []
-      const otherTablesBytes = countsReplacedBytes ? await tableBytes(client, schema, otherTables) : 0
-      await assertFree(pools, signal, { replacedBytes: otherTablesBytes })
+      // The database may exceed its size limit by the sizes of the tables that the run replaces.
+      const replacesTables = !target.shape?.merging
+      const sizeOf = async (tables: readonly string[]) =>
+        pools.databaseBytes !== undefined && replacesTables ? tableBytes(client, schema, tables) : 0
+      const otherTablesBytes = await sizeOf(target.otherReplacedTables ?? [])
+      await ensureFreeBytes(pools, signal, { replacedBytes: otherTablesBytes })
       const existing = await readShape(client, schema, table)
       if (existing && !existing.owned) throw tableNotOwned(problemContext)
       if (!existing && !target.dry) await assertSchemaExists(client, schema)
       const { columns } = planLoad(typeRules, previousSourceShape(existing), { target })
-      const ownBytes = countsReplacedBytes ? await tableBytes(client, schema, [table]) : 0
-      const load = new PostgresStagedTable(pools, target, columns, otherTablesBytes + ownBytes)
+      const replacedBytes = otherTablesBytes + (await sizeOf([table]))
+      const load = new PostgresStagedTable(pools, target, columns, replacedBytes)
       await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
       return load
     })
@@ -226,14 +227,14 @@ async function assertSchemaExists(client: ClientBase, schema: string): Promise<v
  * Returns a function that returns the number of bytes which the load may still write, and throws WAREHOUSE_FULL if it
  * may write none. Returns undefined if the database has no size limit.
  */
-export function createFreeAssertion(
+export function createFreeBytesCheck(
   pools: PostgresPools,
   { replacedBytes, problemContext }: PostgresStagedTable,
   signal: AbortSignal,
 ): (() => Promise<number>) | undefined {
   if (pools.databaseBytes === undefined) return undefined
   return () =>
-    assertFree(pools, signal, { replacedBytes }).catch((error: unknown) => {
+    ensureFreeBytes(pools, signal, { replacedBytes }).catch((error: unknown) => {
       throw warehouseProblem(error, problemContext)
     })
 }
@@ -242,13 +243,13 @@ export function createFreeAssertion(
  * Returns the number of bytes that may still be written in addition to `neededBytes`. Returns Infinity if the database
  * has no size limit. The database may exceed its limit by `replacedBytes`. Throws WAREHOUSE_FULL.
  */
-export async function assertFree(
+export async function ensureFreeBytes(
   { databaseBytes, makeRoom, statements }: PostgresPools,
   signal: AbortSignal,
   { replacedBytes = 0, neededBytes = 0 }: { replacedBytes?: number; neededBytes?: number },
 ): Promise<number> {
   if (databaseBytes === undefined) return Infinity
-  return assertRoom(statements, { databaseBytes, replacedBytes, neededBytes, makeRoom }, signal)
+  return ensureFreeBytesInDatabase(statements, { databaseBytes, replacedBytes, neededBytes, makeRoom }, signal)
 }
 
 /**
@@ -273,13 +274,12 @@ export interface LoadShapes {
  * table does not exist.
  */
 export async function readLoadShapes(client: ClientBase, loads: readonly PostgresStagedTable[]): Promise<void> {
-  const shapes = await readShapes(
-    client,
-    loads.flatMap(({ target, staging }) => [target, staging]),
-  )
+  const targets = loads.map(({ target }) => target)
+  const stagingTables = loads.map(({ staging }) => staging)
+  const shapes = await readShapes(client, [...targets, ...stagingTables])
   for (const [index, load] of loads.entries()) {
-    const currentShape = shapes[2 * index]
-    const staging = shapes[2 * index + 1]
+    const currentShape = shapes[index]
+    const staging = shapes[loads.length + index]
     if (!staging) throw stagingTableMissing(load)
     load.shapes = { staging, currentShape }
   }

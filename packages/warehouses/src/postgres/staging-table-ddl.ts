@@ -113,9 +113,9 @@ export async function dropReplaced(pool: Pool, name: string): Promise<void> {
 }
 
 /**
- * Drops a table of the hidden schema, unless it is a partition or a kept table. Returns true if this call dropped the
- * table, and false if it does not exist. If the response to a commit was lost, a seemingly unused table may contain the
- * published rows or the rows that they replaced. Throws if a lock takes longer than 2 s.
+ * Drops a table of the hidden schema. Returns false, with nothing changed, if it does not exist, is a partition of a
+ * published table, or is kept for a restore. The check is necessary, because the response of a
+ * publishing commit may have been lost. Throws if a lock takes longer than 2 s.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {

@@ -72,26 +72,38 @@ export async function readShapes(
   tables: readonly { schema: string; table: string }[],
   { hasLedger = true, isPrepared = true } = {},
 ): Promise<(PostgresShape | undefined)[]> {
+  const lastPublicationAsJson = `(select to_json(entry) from (${selectLastPublication('row_partition.relname')}) entry)`
   const { rows } = await client.query<ShapeRow>({
     ...(isPrepared && { name: 'sluice_shapes' }),
-    text: `select place.position, c.oid::int8, coalesce(pg_relation_filenode(c.oid), 0)::int8 as file, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
-       c.relhastriggers or coalesce(part.relhastriggers, false) as has_triggers,
-       c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
-         and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
-       coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
-       (${selectColumns('c.oid')}) as columns,
-       (${selectLabels('c.oid')}) as labels,
+    text: `select place.position, relation.oid::int8,
+       coalesce(pg_relation_filenode(relation.oid), 0)::int8 as file,
+       greatest(relation.reltuples, 0)::float8 as estimated_rows,
+       row_partition.relname as partition,
+       relation.relhastriggers or coalesce(row_partition.relhastriggers, false) as has_triggers,
+       -- See PostgresShape.owned: partitioned by a list, with no partition except the one with the rows.
+       relation.relkind = 'p' and pg_has_role(relation.relowner, 'usage') and partitioning.partstrat = 'l'
+         and not exists (
+           select from pg_inherits
+           where inhparent = relation.oid and inhrelid is distinct from row_partition.oid) as owned,
+       coalesce(
+         (select sum(pg_total_relation_size(relid)) from pg_partition_tree(relation.oid)),
+         pg_total_relation_size(relation.oid))::float8 as size,
+       (${selectColumns('relation.oid')}) as columns,
+       (${selectLabels('relation.oid')}) as labels,
        array(
-         select a.attname::text from pg_attribute a where a.attrelid = c.oid and a.attnum = any(k.partattrs)
-       ) as partition_key,
-       (${selectKeyColumns('c.oid, k.partdefid')}) as primary_key,
-       ${hasLedger ? `(select to_json(entry) from (${selectLastPublication('part.relname')}) entry)` : 'null'} as last_publication
+         select attname::text from pg_attribute
+         where attrelid = relation.oid and attnum = any(partitioning.partattrs)) as partition_key,
+       (${selectKeyColumns('relation.oid, partitioning.partdefid')}) as primary_key,
+       ${hasLedger ? lastPublicationAsJson : 'null'} as last_publication
      from unnest($1::text[], $2::text[]) with ordinality as place (schema, name, position)
-     join pg_namespace n on n.nspname = place.schema
-     join pg_class c on c.relnamespace = n.oid and c.relname = place.name
-     left join pg_partitioned_table k on k.partrelid = c.oid
-     left join pg_class part on part.oid = nullif(k.partdefid, 0) and part.relnamespace = to_regnamespace('sluice')
-     where c.relkind in ('r', 'p', 'v', 'm')`,
+     join pg_namespace as schema on schema.nspname = place.schema
+     join pg_class as relation on relation.relnamespace = schema.oid and relation.relname = place.name
+     left join pg_partitioned_table as partitioning on partitioning.partrelid = relation.oid
+     -- The default partition in the hidden schema has the rows.
+     left join pg_class as row_partition
+       on row_partition.oid = nullif(partitioning.partdefid, 0)
+       and row_partition.relnamespace = to_regnamespace('sluice')
+     where relation.relkind in ('r', 'p', 'v', 'm')`,
     values: [tables.map(({ schema }) => schema), tables.map(({ table }) => table)],
   })
   const shapes = new Map(rows.map((row) => [Number(row.position), toShape(row)]))
@@ -104,29 +116,31 @@ export async function readShapes(
  */
 function selectColumns(oid: string): string {
   return `select json_build_object(
-      'names', array_agg(a.attname order by a.attnum),
-      'types', array_agg(format_type(a.atttypid, a.atttypmod) order by a.attnum)
+      'names', array_agg(attname order by attnum),
+      'types', array_agg(format_type(atttypid, atttypmod) order by attnum)
     )
-    from pg_attribute a where a.attrelid = ${oid} and a.attnum > 0 and not a.attisdropped`
+    from pg_attribute where attrelid = ${oid} and attnum > 0 and not attisdropped`
 }
 
 /** Selects the labels of a relation's columns, which are the comments of the columns, as a JSON object. */
 function selectLabels(oid: string): string {
-  return `select json_object_agg(a.attname, d.description)
-    from pg_description d join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
-    where d.objoid = ${oid} and d.classoid = 'pg_class'::regclass and d.objsubid > 0`
+  return `select json_object_agg(attname, description)
+    from pg_description join pg_attribute on attrelid = objoid and attnum = objsubid
+    where objoid = ${oid} and classoid = 'pg_class'::regclass and objsubid > 0`
 }
 
 /**
- * Selects the key columns of a table as one array. `oids` lists the OIDs of the table and of its partition, because the
- * key is on the partition, where the rows are.
+ * Selects the key columns of a table as one array: those of its primary key, or of the unique index that `addKey`
+ * creates. `oids` lists the OIDs of the table and of its partition, because the key is on the partition, where the rows
+ * are.
  */
 function selectKeyColumns(oids: string): string {
-  return `select array_agg(distinct a.attname::text)
-    from pg_index x join pg_class i on i.oid = x.indexrelid
-    join pg_attribute a on a.attrelid = x.indrelid and a.attnum = any(x.indkey)
-    where (x.indisprimary or (x.indisunique and x.indisvalid and starts_with(i.relname, '${keyIndexPrefix}')))
-      and x.indrelid in (${oids})`
+  return `select array_agg(distinct key_column.attname::text)
+    from pg_index as key join pg_class as index_relation on index_relation.oid = key.indexrelid
+    join pg_attribute as key_column
+      on key_column.attrelid = key.indrelid and key_column.attnum = any(key.indkey)
+    where key.indrelid in (${oids}) and (key.indisprimary
+      or (key.indisunique and key.indisvalid and starts_with(index_relation.relname, '${keyIndexPrefix}')))`
 }
 
 /** A row of the query in `readShapes`. node-postgres returns bigint values as strings. */
@@ -148,6 +162,7 @@ interface ShapeRow {
   last_publication: LastPublication | null
 }
 
+/** Converts a row of the statement in `readShapes`. */
 function toShape(row: ShapeRow): PostgresShape {
   return {
     oid: Number(row.oid),
@@ -162,6 +177,7 @@ function toShape(row: ShapeRow): PostgresShape {
   }
 }
 
+/** Returns the columns of a shape. `labels` has only those labels that differ from the column's name. */
 function toColumns(row: ShapeRow): ShapeColumn[] {
   const labels = new Map(Object.entries(row.labels ?? {}))
   const partitionKey = new Set(row.partition_key)

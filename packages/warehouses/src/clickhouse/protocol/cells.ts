@@ -13,7 +13,10 @@ const epochMicroseconds = BigInt(epochDays) * microsecondsOfDay
 const firstMoment = BigInt(firstDay) * microsecondsOfDay
 const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
 
-/** Returns the function that converts a binary value of this data type to a column of this ClickHouse type. */
+/**
+ * Returns the function that converts a value of this data type to a column of this ClickHouse type: from PostgreSQL's
+ * binary format, highest byte first, to RowBinary, lowest byte first.
+ */
 export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
@@ -21,12 +24,16 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
     case 'INTEGER':
       return fixedWriter(4, (from, position, out) => out.bytes.writeInt32LE(from.getInt32(position), out.position))
     case 'FLOAT':
+      // Copies the bits as an integer. Both servers store floating-point numbers in the IEEE 754 format.
       return fixedWriter(4, (from, position, out) => out.bytes.writeUInt32LE(from.getUint32(position), out.position))
     case 'BIGINT':
     case 'DOUBLE':
+      // Copies two halves of 32 bits, because a 64-bit integer would need a slow bigint. The low half comes first.
       return fixedWriter(8, (from, position, out) => {
-        out.bytes.writeUInt32LE(from.getUint32(position + 4), out.position)
-        out.bytes.writeUInt32LE(from.getUint32(position), out.position + 4)
+        const highHalf = from.getUint32(position)
+        const lowHalf = from.getUint32(position + 4)
+        out.bytes.writeUInt32LE(lowHalf, out.position)
+        out.bytes.writeUInt32LE(highHalf, out.position + 4)
       })
     case 'BOOLEAN':
       return fixedWriter(1, (from, position, out) => out.bytes.writeUInt8(from.getUint8(position), out.position))
@@ -163,9 +170,13 @@ interface BinaryColumn {
   nullable: boolean
 }
 
+/** In RowBinary, one of these bytes precedes each value of a nullable column. No value follows `nullMark`. */
+const nullMark = 1
+const notNullMark = 0
+
 /**
- * Converts rows in PostgreSQL's binary COPY format to ClickHouse's RowBinary format. In RowBinary, a byte that marks
- * NULL precedes the value of a nullable column.
+ * Converts rows in PostgreSQL's binary COPY format to ClickHouse's RowBinary format. `counts` receives the numbers of
+ * converted rows and bytes.
  */
 export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
@@ -179,10 +190,10 @@ export function rowBinary(
     return {
       label,
       writeNull(out: GrowingBuffer) {
-        out.bytes[out.position++] = 1
+        out.bytes[out.position++] = nullMark
       },
       value(from: DataView, position: number, length: number, out: GrowingBuffer) {
-        out.bytes[out.position++] = 0
+        out.bytes[out.position++] = notNullMark
         writeValue(from, position, length, out)
       },
     }

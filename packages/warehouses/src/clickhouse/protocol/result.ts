@@ -24,8 +24,8 @@ export const exactNumberSettings = {
 }
 
 /**
- * Returns at most `limits.rows` rows, or as many as fit into `limits.bytes` (`truncated`). The remaining rows are not
- * fetched; `more` says whether there are any.
+ * Reads a result until its end or a limit and returns its rows. `more` says whether rows remain, which are not read.
+ * `truncated` says whether `limits.bytes` ended the read before `limits.rows`.
  */
 export async function takeRows(
   response: Readable,
@@ -81,9 +81,11 @@ async function* readRowLines(response: Readable): AsyncGenerator<string> {
   let message = ''
   try {
     for await (const line of linesOf(response)) {
-      const isError = message !== '' || (line !== '' && line[0] !== '[')
-      if (isError) message += `${line}\n`
-      else if (line !== '') yield line
+      const isEmpty = line === ''
+      const isRow = line.startsWith('[')
+      const hasErrorBegun = message !== '' || (!isEmpty && !isRow)
+      if (hasErrorBegun) message += `${line}\n`
+      else if (isRow) yield line
       if (message.length > maxErrorLength) break
     }
   } catch (error) {
@@ -166,16 +168,27 @@ const nonFiniteTexts: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf:
  * time zone, NaN as text.
  */
 function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
-  if (cell === null || typeof cell === 'boolean') return cell
+  if (cell === null || typeof cell === 'boolean' || typeof cell === 'number') return cell
   if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
-  if (typeof cell === 'number') return cell
   const text = cell as string
-  if (dataType === 'JSONB') return parseJsonCell(text)
-  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return nonFiniteTexts[text] ?? text
-  if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return removeTrailingZeros(text)
-  if (dataType === 'TIMESTAMP') return removeTrailingZeros(text)
-  if (dataType === 'TIMESTAMPTZ') return `${removeTrailingZeros(text)}+00`
-  return text
+  switch (dataType) {
+    case 'JSONB':
+      return parseJsonCell(text)
+    case 'FLOAT':
+    case 'DOUBLE':
+      return nonFiniteTexts[text] ?? text
+    case 'DECIMAL': {
+      // The server fills decimals of this type with zeros up to the type's scale, which the user did not choose.
+      const hasDefaultScale = withoutWrappers(type) === anyDecimal
+      return hasDefaultScale ? removeTrailingZeros(text) : text
+    }
+    case 'TIMESTAMP':
+      return removeTrailingZeros(text)
+    case 'TIMESTAMPTZ':
+      return `${removeTrailingZeros(text)}+00`
+    default:
+      return text
+  }
 }
 
 /** Removes trailing zeros after a decimal point, but not those of integers. */

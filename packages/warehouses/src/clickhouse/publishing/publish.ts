@@ -37,8 +37,7 @@ import {
   completeStaging,
   toMeasuredLoad,
 } from '../staging/staged-table.ts'
-import { findDuplicates } from './find-duplicates.ts'
-import { countMergedRows, countRowsAfterMerge, writeMergedTable } from './merge.ts'
+import { countMergedRows, countRowsAfterMerge, findDuplicates, writeMergedTable } from './merge.ts'
 import { databaseOf, quoteIdentifier } from '../names.ts'
 import { previousSourceShape, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
@@ -47,17 +46,16 @@ import {
   concurrentlyChanged,
   recordDecision,
   applyDecision,
-  recoverPending,
+  completePendingPublication,
   listDecisions,
-  ignoreBusy,
 } from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
 /**
- * The number of tries to record a decision, and the milliseconds between them. Each try first completes the pending
- * decision of another publication.
+ * The number of tries to record a decision, and the milliseconds between later tries. Each try first completes the
+ * pending decision of another publication.
  */
-const decisionRetries = { tries: 40, wait: 250 }
+const decisionRetries = { tries: 40, triesWithoutWait: 3, wait: 250 }
 
 /**
  * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. `recovery.ts` describes the commit
@@ -77,16 +75,19 @@ export async function publishRun(
   const { run, attempt } = firstLoad.target
   const { mode } = options
   try {
-    await recoverPending(access).catch(ignoreBusy)
+    await completePendingPublication(access)
     const earlierPublication = await findPublication(access, run)
-    if (earlierPublication) return await runCleanup(access, loads, earlierPublication, { keepDays: options.keepDays })
+    if (earlierPublication) {
+      await dropRunDatabases(access, loads, { keepDays: options.keepDays })
+      return earlierPublication
+    }
     for (const load of loads) await completeStaging(access, load, keepsRows(mode))
     await assertReadyToPublish(
       loads,
       {
         mode,
         gate: options.gate,
-        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
+        findDuplicates: (load, columns) => findDuplicates(access.read, columns, load.stagingTable, signal),
       },
       signal,
     )
@@ -94,13 +95,13 @@ export async function publishRun(
     const publicationId = randomUUID()
     const comparisons: LoadComparison[] = []
     for (const load of loads) comparisons.push(await compareLoad(access, load, loads, mode, signal))
-    // The tables stay if the run changes no row, so a restore still undoes the run before it. The list of the tables
-    // then keeps the numbers of rows that an earlier run read.
-    const keepsTables = comparisons.every(
+    // The table that lists the other tables does not count. If no other table changes, it keeps the numbers of rows
+    // that an earlier run read.
+    const changesNothing = comparisons.every(
       ({ isTableUnchanged, load, currentShape }) => isTableUnchanged || (load.target.listsTables && currentShape),
     )
     for (const comparison of comparisons)
-      proposals.push(await makeProposal(access, publicationId, comparison, { ...options, keepsTables }, signal))
+      proposals.push(await prepareProposal(access, publicationId, comparison, { ...options, changesNothing }, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
     await writeProposal(access, proposals)
@@ -113,22 +114,24 @@ export async function publishRun(
     const publication = await findPublication(access, run)
     if (!publication) throw concurrentlyChanged(firstLoad.target)
     await failpoint('published')
-    return await runCleanup(access, loads, publication, options)
+    await dropRunDatabases(access, loads, options)
+    return publication
   } catch (error) {
     throw warehouseProblem(error, firstLoad.qualifiedName)
   }
 }
 
 /**
- * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check (whether the attempt still owns the
- * run) and its decision to publish. Therefore the fence is a decision of the same protocol. A publication of these
- * attempts is either decided before the fence, or abandoned when it is applied.
+ * Prevents this attempt and earlier ones from publishing the run from now on. Returns the publication if the run is
+ * already published. See `Loader.fenceRun`. No lock covers the time between an attempt's fence check (whether the
+ * attempt still owns the run) and its decision to publish. Therefore the fence is a decision of the same protocol: a
+ * publication of these attempts is either decided before the fence, or abandoned when it is applied.
  */
 export async function fenceRun(
   access: ClientAccess,
   fencedAttempt: { run: string; attempt: number },
 ): Promise<Publication | undefined> {
-  await recoverPending(access).catch(ignoreBusy)
+  await completePendingPublication(access)
   const earlierPublication = await findPublication(access, fencedAttempt.run)
   if (earlierPublication) return earlierPublication
   // An attempt writes its proposal before its fence check. So an attempt without a proposal has not checked yet and
@@ -141,11 +144,12 @@ export async function fenceRun(
   await applyDecision(access, publicationId)
   const decidedPublication = await findPublication(access, fencedAttempt.run)
   if (decidedPublication) return decidedPublication
-  // A worker of an older version may have deleted the fence decision without recording it, or a second decision may
-  // exist for a moment.
+  // While a process deletes a decision, a second one may exist for a moment.
   const decisions = await listDecisions(access)
   const mayStillBePublished = proposals.some((proposal) => decisions.includes(proposal))
-  if (mayStillBePublished || !(await isFenced(access, fencedAttempt))) throw publicationInProgress()
+  if (mayStillBePublished) throw publicationInProgress()
+  // A worker of an older version may have deleted the fence decision without recording the fence.
+  if (!(await isFenced(access, fencedAttempt))) throw publicationInProgress()
   return undefined
 }
 
@@ -164,23 +168,22 @@ export async function waitForDecision(
   for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
     if (await recordDecision(access, publication)) return
     // Another publication is the pending decision; complete it first.
-    await recoverPending(access).catch(ignoreBusy)
-    if (tries > 2) await sleep(decisionRetries.wait)
+    await completePendingPublication(access)
+    if (tries >= decisionRetries.triesWithoutWait) await sleep(decisionRetries.wait)
   }
   throw timeoutProblem()
 }
 
 /**
- * Keeps the replaced tables for undo and drops the run's database, into which the swap has moved them. Runs in the
- * background if the caller passed `onBackgroundWork`. Ignores errors, because maintenance repeats the cleanup. Returns
- * the publication.
+ * Drops the databases of a published run. First moves the tables that the run replaced, which the swap has left there,
+ * to the kept tables. Runs in the background if the caller passed `onBackgroundWork`. Ignores errors, because
+ * maintenance repeats the cleanup.
  */
-async function runCleanup(
+async function dropRunDatabases(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
-  publication: Publication,
-  options: PublishOptions & { keepDays: number },
-): Promise<Publication> {
+  options: Pick<PublishOptions, 'onBackgroundWork'> & { keepDays: number },
+): Promise<void> {
   const databases = new Set(loads.map(({ database }) => database))
   const cleanup = Promise.allSettled(
     [...databases].map(async (database) => {
@@ -190,7 +193,6 @@ async function runCleanup(
   ).then(() => {})
   if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
   else await cleanup
-  return publication
 }
 
 interface LoadComparison extends Awaited<ReturnType<typeof compareWithTable>> {
@@ -213,74 +215,76 @@ async function compareLoad(
 ): Promise<LoadComparison> {
   const parentLoad = findParentLoad(loads, load.target)
   const comparison = { ...(await compareWithTable(access, load, mode)), load, parentLoad }
-  const { currentShape, staging } = comparison
   if (!keepsRows(mode)) return { ...comparison, merged: undefined, isTableUnchanged: false }
-  if (!currentShape)
-    return { ...comparison, merged: { ...noMergedRows, added: await load.count() }, isTableUnchanged: false }
-  const merged = await countMergedRows(access, load, parentLoad, { staging, currentShape }, signal)
+  return { ...comparison, ...(await compareRows(access, comparison, signal)) }
+}
+
+/** Counts the rows that a merge changes. Also returns whether it leaves all rows and columns as they are. */
+async function compareRows(
+  access: ClientAccess,
+  { load, parentLoad, currentShape, staging }: Omit<LoadComparison, 'merged' | 'isTableUnchanged'>,
+  signal: AbortSignal,
+): Promise<{ merged: MergedRows; isTableUnchanged: boolean }> {
+  if (!currentShape) return { merged: { ...noMergedRows, added: await load.count() }, isTableUnchanged: false }
+  const merged = await countMergedRows(access, { load, parentLoad, staging, currentShape }, signal)
   const hasSameShape =
     wasKeyedBy(currentShape.columns, load.keys) && describeShape(currentShape) === describeShape(staging)
   const isPublishedLoad = currentShape.metadata?.load !== undefined
-  return { ...comparison, merged, isTableUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
+  return { merged, isTableUnchanged: isPublishedLoad && hasSameShape && isUnchanged(merged) }
 }
 
 const describeShape = ({ columns }: ClickHouseShape): string =>
   JSON.stringify(columns.map(({ name, label, type }) => [name, label, type]).toSorted())
 
 /**
- * Returns the change of one table that the publication proposes. For a merge that changes rows, first writes the merged
- * table, which is then published instead of the staging table.
+ * Returns the proposal to publish one table, with its ledger entry. For a merge that changes rows, first writes the
+ * merged table, which is then published instead of the staging table. `changesNothing` says that no table of the run
+ * changes.
  */
-async function makeProposal(
+async function prepareProposal(
   access: ClientAccess,
   publication: string,
   comparison: LoadComparison,
-  { mode = 'REPLACE', cursors = {}, keepsTables }: PublishOptions & { keepsTables: boolean },
+  { mode = 'REPLACE', cursors = {}, changesNothing }: PublishOptions & { changesNothing: boolean },
   signal: AbortSignal,
 ): Promise<ProposedTable> {
   const { load, currentShape, staging, sourceShape, changes, earlierEntry } = comparison
-  const { run, attempt, schema, table } = load.target
-  const mergedTable = await prepareMergedTable(access, comparison, { mode, keepsTables }, signal)
-  const rows = await load.count()
-  const profile = profileToPublish(load, mergedTable && { rows, earlierProfile: earlierEntry?.profile })
+  const { run, attempt, schema, table, listsTables } = load.target
+  const mergedTable = await prepareMergedTable(access, comparison, { mode, changesNothing }, signal)
+  const stagedRows = await load.count()
+  const profile = profileToPublish(load, mergedTable && { rows: stagedRows, earlierProfile: earlierEntry?.profile })
+  const mergedRows = changesNothing ? noMergedRows : comparison.merged
   const entry: LedgerEntry = {
-    rows,
+    rows: stagedRows,
     bytes: load.written?.bytes ?? 0,
     changes,
     fedColumns: suppliedColumnNames(sourceShape),
     feed: sourceShape,
-    tableRows: mergedTable?.rows ?? rows,
+    tableRows: mergedTable?.rows ?? stagedRows,
     staged: mergedTable?.uuid ?? staging.uuid,
     ...(currentShape && { rowsBefore: earlierEntry?.tableRows ?? currentShape.rows }),
-    ...(comparison.merged && { merged: keepsTables ? noMergedRows : comparison.merged }),
-    ...(load.target.listsTables && { listsTables: true as const }),
+    ...(comparison.merged && { merged: mergedRows }),
+    ...(listsTables && { listsTables: true as const }),
     ...(cursors[table] !== undefined && { cursor: cursors[table] }),
     ...(profile && { profile }),
   }
-  return {
-    publication,
-    run,
-    attempt,
-    schema,
-    table,
-    load: mergedTable?.load ?? load.metadata.load,
-    base: currentShape?.uuid ?? '',
-    entry,
-  }
+  const publishedLoad = mergedTable?.load ?? load.metadata.load
+  return { publication, run, attempt, schema, table, load: publishedLoad, base: currentShape?.uuid ?? '', entry }
 }
 
 /**
- * Returns the table with all rows after a merge: the published table if the run changes no row, otherwise a new table,
- * which this function writes. Returns undefined if the load replaces the table or creates it.
+ * Returns the table with all rows after a merge: the published table if the run changes nothing, so that a restore
+ * still undoes the run before it; otherwise a new table, which this function writes. Returns undefined if the load
+ * replaces the table or creates it.
  */
 async function prepareMergedTable(
   access: ClientAccess,
   { load, parentLoad, currentShape, staging, earlierEntry }: LoadComparison,
-  { mode, keepsTables }: { mode: WriteMode; keepsTables: boolean },
+  { mode, changesNothing }: { mode: WriteMode; changesNothing: boolean },
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string; rows: number } | undefined> {
   if (!keepsRows(mode) || !currentShape) return undefined
-  if (!keepsTables) return writeMergedTable(access, load, parentLoad, staging, currentShape, signal)
+  if (!changesNothing) return writeMergedTable(access, { load, parentLoad, staging, currentShape }, signal)
   return {
     load: currentShape.metadata!.load!,
     uuid: currentShape.uuid,
@@ -289,9 +293,15 @@ async function prepareMergedTable(
 }
 
 /**
- * Compares the published table with its staging table and returns the changes. Sets `load.previouslySupplied`. Throws
- * if the rows may not be published: the table belongs to another owner, the staging table is gone, another run has
- * changed the table, or a view does not compile with the new columns.
+ * Compares the published table with its staging table and returns both with the changes of columns and rows. Stores the
+ * columns of the last load in `load.previouslySupplied`. Throws if the rows may not be published:
+ *
+ * - `assertTableOwned`: no load created the published table.
+ * - `LeaseLost`: the staging table is gone.
+ * - `assertStagingKept`: another table has the name of the staging table.
+ * - `concurrentlyChanged`: another run has changed the published table in the meantime.
+ * - `reportRowLoss`: the table would lose too many rows.
+ * - `assertViewsCompile`: a view would be invalid with the new columns.
  */
 async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: WriteMode) {
   const { run, attempt, schema, table } = load.target
@@ -310,9 +320,10 @@ async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTabl
     ...stagingShape,
     filledNames: load.filledColumns,
   })
-  // `completeStaging` has already added missing columns. If columns are missing now, another run has changed the table
-  // in between.
-  if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
+  // `completeStaging` has added missing columns to the staging table and widened others. If such columns exist now,
+  // another run has changed the published table in between.
+  const isStagingIncomplete = plan.missing.length > 0 || plan.restaged.length > 0
+  if (isStagingIncomplete) throw concurrentlyChanged(load.target)
   const replacesRows = currentShape !== undefined && mode === 'REPLACE'
   const rowLoss = replacesRows ? reportRowLoss(load.target, earlierEntry?.tableRows, await load.count()) : []
   const changes = [...plan.changes, ...rowLoss]
@@ -347,20 +358,20 @@ export async function planTables(
   if (!firstLoad) return []
   const tables: PlannedTable[] = []
   try {
-    await recoverPending(access).catch(ignoreBusy)
+    await completePendingPublication(access)
     for (const load of loads) await completeStaging(access, load, keepsRows(mode))
-    // The plan is made after the key checks, as in a publication, and reported before the gate runs.
-    const planThenGate: typeof gate = async (readyTables, gateSignal) => {
-      for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
-      await onPlan?.(tables)
-      await gate?.(readyTables, gateSignal)
-    }
     await assertReadyToPublish(
       loads,
       {
         mode,
-        gate: planThenGate,
-        findDuplicates: (load, columns) => findDuplicates(access, columns, load.stagingTable, signal),
+        // `assertReadyToPublish` calls this after its key checks. So the plan is made after them, as in a publication,
+        // and reported before the caller's gate runs.
+        async gate(readyTables, gateSignal) {
+          for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
+          await onPlan?.(tables)
+          await gate?.(readyTables, gateSignal)
+        },
+        findDuplicates: (load, columns) => findDuplicates(access.read, columns, load.stagingTable, signal),
       },
       signal,
     )
@@ -381,9 +392,10 @@ async function planLoadedTable(
   const { schema, table, listsTables } = load.target
   const tableListField = listsTables && { listsTables }
   const { currentShape, staging, changes, earlierEntry } = await compareWithTable(access, load, mode)
+  const parentLoad = findParentLoad(loads, load.target)
   const rowsAfter =
     currentShape && keepsRows(mode)
-      ? await countRowsAfterMerge(access, load, findParentLoad(loads, load.target), { staging, currentShape }, signal)
+      ? await countRowsAfterMerge(access, { load, parentLoad, staging, currentShape }, signal)
       : await load.count()
   if (!currentShape) return { schema, table, rowsAfter, changes: [], ...tableListField }
   const rowsBefore = earlierEntry?.tableRows ?? currentShape.rows

@@ -55,15 +55,19 @@ export async function recordDecision(access: ClientAccess, publication: string):
     )
     return true
   } catch (error) {
+    // Creating a table of an existing name fails, so at most one decision is pending.
     if (isCode(error, errorCodes.tableExists)) return false
     throw error
   }
 }
 
-/** Completes the pending decision, if one exists, for example after its worker died. Idempotent. */
-export async function recoverPending(access: ClientAccess): Promise<void> {
+/**
+ * Completes the pending decision of another process, if one exists, for example after its worker died. Leaves it
+ * pending if its tables are busy now.
+ */
+export async function completePendingPublication(access: ClientAccess): Promise<void> {
   const publication = await findDecision(access)
-  if (publication !== undefined) await applyDecision(access, publication)
+  if (publication !== undefined) await applyDecision(access, publication).catch(ignoreBusy)
 }
 
 /**
@@ -88,102 +92,121 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
  * one of the tables since the proposal.
  */
 export async function applyDecision(access: ClientAccess, publication: string): Promise<boolean> {
+  const isApplied = await executeDecision(access, publication)
+  await deleteDecision(access, publication)
+  return isApplied
+}
+
+/**
+ * Does the work of `applyDecision`, except the deletion of the decision. Returns false if the decision is abandoned.
+ */
+async function executeDecision(access: ClientAccess, publication: string): Promise<boolean> {
   const tables = await readProposal(access, publication)
   const [firstTable] = tables
   const isFenceDecision = firstTable === undefined
   if (isFenceDecision) {
     await recordFence(access, publication)
-    await deleteDecision(access, publication)
     return true
   }
-  const isCommitted = (await findPublication(access, firstTable.run)) !== undefined
+  const isAlreadyCommitted = (await findPublication(access, firstTable.run)) !== undefined
+  if (isAlreadyCommitted) return true
   // A fence cannot be decided while this decision is pending. So the fence came first, and no table has been swapped
   // yet.
-  if (isCommitted || (await isFenced(access, firstTable))) {
-    await deleteDecision(access, publication)
-    return isCommitted
-  }
+  if (await isFenced(access, firstTable)) return false
   const states = await Promise.all(tables.map((proposal) => readTableState(access, proposal)))
   // Once a table is published, the others must follow, so the decision can no longer be abandoned.
-  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) {
-    await deleteDecision(access, publication)
-    return false
-  }
-  for (const [index, proposal] of tables.entries())
-    if (states[index] === 'PENDING' && affectsViews(proposal.entry.changes)) await retireViews(access, proposal)
+  const mustAbandon = states.includes('OVERTAKEN') && !states.includes('PUBLISHED')
+  if (mustAbandon) return false
+  const pendingTables = tables.filter((_, index) => states[index] === 'PENDING')
+  for (const proposal of pendingTables) if (affectsViews(proposal.entry.changes)) await retireViews(access, proposal)
   for (const proposal of tables) await swapTable(access, proposal)
   if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, firstTable)
   await recordPublished(access, publication)
-  await deleteDecision(access, publication)
   return true
 }
 
 /**
- * Returns PUBLISHED if the target already has the load, PENDING if it must be swapped in, or OVERTAKEN if another run
- * replaced the target or the staging table is gone. If a merge changes no row, the target stays and is PENDING, because
- * no table of the run is swapped.
+ * Returns the state of one table of a decided publication:
  *
- * Reads the staging table first. If another process swaps the table between the two reads, the target then has the load
- * and the result is correct.
+ * - PUBLISHED: the published table already contains the load.
+ * - PENDING: the published table is still the one that the proposal replaces or keeps.
+ * - OVERTAKEN: another run has replaced the published table, or the staging table is gone.
  */
 async function readTableState(
   access: ClientAccess,
   proposal: ProposedTable,
 ): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
-  const keepsTable = proposal.base !== '' && proposal.base === proposal.entry.staged
-  const stagedTable = keepsTable ? undefined : await findStagedTable(access, proposal)
-  const target = await readShape(
-    access.service,
-    databaseOf({ key: access.key, schema: proposal.schema }),
-    proposal.table,
-  )
-  const isTargetUnchanged = (target?.uuid ?? '') === proposal.base
-  if (keepsTable) return isTargetUnchanged ? 'PENDING' : 'OVERTAKEN'
-  if (target?.metadata?.load === proposal.load) return 'PUBLISHED'
-  return stagedTable && isTargetUnchanged ? 'PENDING' : 'OVERTAKEN'
+  const database = databaseOf({ key: access.key, schema: proposal.schema })
+  const readPublishedTable = () => readShape(access.service, database, proposal.table)
+  // `base` is the uuid of the table at the time of the proposal, or empty if the table did not exist.
+  const isAsProposed = (table: ClickHouseShape | undefined) => (table?.uuid ?? '') === proposal.base
+  // A merge that changes no row publishes the existing table again, and needs no staging table.
+  const keepsPublishedTable = proposal.base !== '' && proposal.base === proposal.entry.staged
+  if (keepsPublishedTable) return isAsProposed(await readPublishedTable()) ? 'PENDING' : 'OVERTAKEN'
+  // Reads the staging table first. If another process swaps the tables between the two reads, the published table
+  // contains the load.
+  const stagingTable = await findStagedTable(access, proposal)
+  const publishedTable = await readPublishedTable()
+  if (publishedTable?.metadata?.load === proposal.load) return 'PUBLISHED'
+  return stagingTable && isAsProposed(publishedTable) ? 'PENDING' : 'OVERTAKEN'
 }
 
 /**
- * Swaps a table in exactly once, even if several processes apply the decision concurrently. Each process first renames
- * the staging table to a random name (claims it), so that swaps by its old name fail. If the target already has the
- * load, another process has finished the swap. Throws WAREHOUSE_BUSY if the swap does not succeed within
- * `swapRetries.tries` tries.
+ * Swaps a table in exactly once, even if several processes apply the decision concurrently. Each process first claims
+ * the staging table: it renames the table to a random name, so that the other processes can no longer swap it. Throws
+ * WAREHOUSE_BUSY if the swap does not succeed within `swapRetries.tries` tries.
  */
 async function swapTable(access: ClientAccess, proposal: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: proposal.schema }), name: proposal.table }
-  /** The name of the staging table under another process's claim, from the previous try. */
-  let otherClaim = ''
+  const isPublished = async () =>
+    (await readShape(access.service, target.database, target.name))?.metadata?.load === proposal.load
+  /** The name of a staging table that another process had claimed at an earlier try. */
+  let otherClaim: string | undefined
   for (let tries = 0; tries < swapRetries.tries; tries += 1) {
     if (tries > 0) await sleep(swapRetries.wait * (0.5 + Math.random()))
-    if ((await readShape(access.service, target.database, target.name))?.metadata?.load === proposal.load) return
-    const stagedTable = await findStagedTable(access, proposal)
-    if (!stagedTable) continue
-    // Another process has claimed the table by renaming it. If the name is the same at the next try, that process may
-    // be dead, and this process takes over.
-    const isNewClaim = stagedTable.name.startsWith(claimPrefix) && stagedTable.name !== otherClaim
-    if (isNewClaim) {
-      otherClaim = stagedTable.name
-      continue
-    }
-    const claim = { database: stagedTable.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
-    try {
-      await executeStatement(access.service, `rename table ${quotedName(stagedTable)} to ${quotedName(claim)}`)
-      const claimedShape = await readShape(access.service, claim.database, claim.name)
-      if (!claimedShape || !isProposedTable(proposal, { ...claimedShape, load: claimedShape.metadata?.load })) continue
-      const existing = await readShape(access.service, target.database, target.name)
-      await executeStatement(
-        access.service,
-        existing
-          ? `exchange tables ${quotedName(claim)} and ${quotedName(target)}`
-          : `rename table ${quotedName(claim)} to ${quotedName(target)}`,
-      )
-      return
-    } catch (error) {
-      // Another process renamed the table first. The next iteration reads the state again.
-      if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.tableExists)) throw error
-    }
+    // Another process may have finished the swap.
+    if (await isPublished()) return
+    const stagingTable = await findStagedTable(access, proposal)
+    if (!stagingTable) continue
+    // The other process gets one more try to finish. If the name is the same then, that process may be dead, and this
+    // one takes over.
+    const isNewClaimOfOther = stagingTable.name.startsWith(claimPrefix) && stagingTable.name !== otherClaim
+    if (isNewClaimOfOther) otherClaim = stagingTable.name
+    else if (await tryToClaimAndSwap(access, proposal, stagingTable, target)) return
   }
   throw concurrentlyChanged(proposal)
+}
+
+/**
+ * Renames the staging table to a new name with `claimPrefix`, then exchanges it with the published table, or gives it
+ * the target's name if none is published. Returns false if another process renamed one of the tables first.
+ */
+async function tryToClaimAndSwap(
+  access: ClientAccess,
+  proposal: ProposedTable,
+  stagingTable: NamedTable,
+  target: NamedTable,
+): Promise<boolean> {
+  const { service } = access
+  const claim = { database: stagingTable.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
+  try {
+    await executeStatement(service, `rename table ${quotedName(stagingTable)} to ${quotedName(claim)}`)
+    const claimedShape = await readShape(service, claim.database, claim.name)
+    const isClaimed = claimedShape && isProposedTable(proposal, { ...claimedShape, load: claimedShape.metadata?.load })
+    if (!isClaimed) return false
+    const publishedTable = await readShape(service, target.database, target.name)
+    await executeStatement(
+      service,
+      publishedTable
+        ? `exchange tables ${quotedName(claim)} and ${quotedName(target)}`
+        : `rename table ${quotedName(claim)} to ${quotedName(target)}`,
+    )
+    return true
+  } catch (error) {
+    const isRenamedByOther = isCode(error, errorCodes.unknownTable) || isCode(error, errorCodes.tableExists)
+    if (isRenamedByOther) return false
+    throw error
+  }
 }
 
 interface NamedTable {
@@ -223,24 +246,25 @@ async function findStagedTable(access: ClientAccess, proposal: ProposedTable): P
 const removedDecisionPrefix = 'settled_'
 
 /**
- * Deletes the table that records the decision to publish a run, once it is applied or abandoned. Another decision may
- * have created its own table of this name in the meantime. So this first renames the table, then checks its comment;
- * the table of another decision gets its name back.
+ * Deletes the table that records the decision to publish a run, once it is applied or abandoned. Another process may
+ * delete it too and record the next decision in a table of the same name. So this function renames the table before it
+ * checks which decision it records, and gives the table of another decision its name back.
  */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
   const database = quoteIdentifier(ledgerDatabase(access.key))
-  const removedTable = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
+  const renamedTable = `${removedDecisionPrefix}${randomBytes(8).toString('hex')}`
   try {
-    await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${removedTable}`)
-    const isOtherDecision = (await findDecision(access, removedTable)) !== publication
+    await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${renamedTable}`)
+    const isOtherDecision = (await findDecision(access, renamedTable)) !== publication
     await executeStatement(
       access.service,
       isOtherDecision
-        ? `rename table ${database}.${removedTable} to ${database}.${decisionTable}`
-        : `drop table if exists ${database}.${removedTable}`,
+        ? `rename table ${database}.${renamedTable} to ${database}.${decisionTable}`
+        : `drop table if exists ${database}.${renamedTable}`,
     )
   } catch (error) {
+    // Another process has deleted the decision.
     if (!isCode(error, errorCodes.unknownTable)) throw error
   }
 }
@@ -249,7 +273,7 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
  * Returns for a busy warehouse, and throws any other error. A decision that cannot be completed now stays pending, so
  * callers that only complete decisions of others need not fail.
  */
-export function ignoreBusy(error: unknown): void {
+function ignoreBusy(error: unknown): void {
   if (!isBusy(error)) throw error
 }
 

@@ -87,8 +87,9 @@ interface PublishedName {
 }
 
 /**
- * Does the work of `keepReplaced` for one published table and the other tables of its last publication: keeps the
- * tables that the publication replaced, and drops the kept tables of earlier publications.
+ * Moves the tables that the last publication of this table replaced from a run's database to the kept tables, and drops
+ * the kept tables of earlier publications. With `keepDays` 0, moves nothing and drops all kept tables. A publication
+ * can have several tables; this function does the same for all of them.
  */
 async function keepTablesOfLastPublication(
   access: ClientAccess,
@@ -96,13 +97,14 @@ async function keepTablesOfLastPublication(
   target: PublishedName,
   keepDays: number,
 ): Promise<void> {
-  const previous = await findPrevious(access, target)
-  const replacedTables = previous?.tables.flatMap(({ replaced }) => replaced ?? []) ?? []
-  const tablesToMove = replacedTables.filter((replaced) => replaced.database === database)
-  if (keepDays > 0 && tablesToMove.length > 0) await keepTables(access, tablesToMove, previous!.tables[0]!.publication)
-  const keptUuids = new Set(keepDays > 0 ? replacedTables.map(({ uuid }) => uuid) : [])
-  const publishedTables = new Set((previous?.tables ?? [target]).map(nameOf))
-  await dropKept(access, (metadata, uuid) => publishedTables.has(nameOf(metadata)) && !keptUuids.has(uuid))
+  const lastPublication = (await findPrevious(access, target))?.tables ?? []
+  const replacedTables = lastPublication.flatMap(({ replaced }) => replaced ?? [])
+  const tablesToKeep = keepDays > 0 ? replacedTables : []
+  const tablesToMove = tablesToKeep.filter((replaced) => replaced.database === database)
+  if (tablesToMove.length > 0) await keepTables(access, tablesToMove, lastPublication[0]!.publication)
+  const uuidsToKeep = new Set(tablesToKeep.map(({ uuid }) => uuid))
+  const publishedNames = new Set([target, ...lastPublication].map(nameOf))
+  await dropKept(access, (metadata, uuid) => publishedNames.has(nameOf(metadata)) && !uuidsToKeep.has(uuid))
 }
 
 const nameOf = ({ schema = '', table = '' }: Partial<PublishedName>): string => quotePlace(schema, table)
@@ -138,13 +140,12 @@ export async function dropKept(
   access: ClientAccess,
   shouldDrop: (metadata: TableMetadata, uuid: string) => boolean,
 ): Promise<void> {
-  const replacedTables = (await listHiddenTables(access)).filter(({ database }) =>
-    database.startsWith(keptPrefix(access.key)),
-  )
-  const tablesToDrop = replacedTables.filter(({ metadata, uuid }) => metadata && shouldDrop(metadata, uuid))
+  const hiddenTables = await listHiddenTables(access)
+  const keptTables = hiddenTables.filter(({ database }) => database.startsWith(keptPrefix(access.key)))
+  const tablesToDrop = keptTables.filter(({ metadata, uuid }) => metadata && shouldDrop(metadata, uuid))
   for (const { database, name } of tablesToDrop)
     await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
-  const remainingTables = replacedTables.filter((table) => !tablesToDrop.includes(table))
+  const remainingTables = keptTables.filter((table) => !tablesToDrop.includes(table))
   const usedDatabases = new Set(remainingTables.map(({ database }) => database))
   const emptyDatabases = new Set(tablesToDrop.map(({ database }) => database)).difference(usedDatabases)
   for (const database of emptyDatabases)
@@ -152,8 +153,8 @@ export async function dropKept(
 }
 
 /**
- * Drops the tables that have been kept for more than `keepDays` days. Returns the number of publications that had
- * replaced them.
+ * Drops the tables that have been kept for at least `keepDays` days. Each database has the tables that one publication
+ * replaced. Returns the number of dropped databases.
  */
 export async function dropExpired({ key, service }: ClientAccess, keepDays: number): Promise<number> {
   const rows = await rowsOf<{ name: string; comment: string }>(

@@ -24,7 +24,7 @@ import { warehouseProblem } from '../problems.ts'
 import { typeName } from '../../shape/widen-types.ts'
 import { typeRules } from '../types.ts'
 import { waitForDecision } from './publish.ts'
-import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
+import { concurrentlyChanged, applyDecision, completePendingPublication } from './recovery.ts'
 import {
   type ClickHouseShape,
   columnText,
@@ -33,6 +33,7 @@ import {
   readShape,
   type TableMetadata,
   textColumnsOf,
+  waitForAlter,
 } from '../table-shape.ts'
 
 interface RestoreRequest {
@@ -43,8 +44,9 @@ interface RestoreRequest {
 }
 
 /**
- * See `Loader.restore`. Moves the kept tables to this run's database and publishes them from there, because the commit
- * protocol in `recovery.ts` expects staging tables in that database.
+ * Publishes the tables again that the last publication of the target replaced. See `Loader.restore`. First moves them
+ * to this run's database, because the commit protocol in `recovery.ts` expects staging tables there. If the run is
+ * already published, returns that publication.
  */
 export async function restoreKeptTables(
   access: ClientAccess,
@@ -54,10 +56,10 @@ export async function restoreKeptTables(
   const { run, attempt } = target
   const qualifiedName = quotePlace(target.schema, target.table)
   const database = runDatabase(access.key, target)
-  /** True once the restore may have been decided. From then on, recovery needs the tables in the run's database. */
-  let isDecided = false
+  /** False before the restore can be decided. Once it can, recovery needs the tables in the run's database. */
+  let mayBeDecided = false
   try {
-    await recoverPending(access).catch(ignoreBusy)
+    await completePendingPublication(access)
     const earlierPublication = await findPublication(access, run)
     if (earlierPublication) return earlierPublication
     const previous = await findPrevious(access, target)
@@ -75,7 +77,7 @@ export async function restoreKeptTables(
     signal.throwIfAborted()
     await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
-    isDecided = true
+    mayBeDecided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
     await applyDecision(access, publication)
     const restorePublication = await findPublication(access, run)
@@ -86,7 +88,7 @@ export async function restoreKeptTables(
     else await cleanup
     return restorePublication
   } catch (error) {
-    if (!isDecided) await dropRunDatabase(access, database, keepDays)
+    if (!mayBeDecided) await dropRunDatabase(access, database, keepDays)
     throw warehouseProblem(error, qualifiedName)
   }
 }
@@ -131,17 +133,19 @@ async function makeProposal(
   // there.
   if (replaced && !restoredShape) throw concurrentlyChanged({ schema, table })
   if (!restoredShape?.metadata?.load) throw nothingToRestoreProblem(qualifiedName)
+  // Columns that were added since the kept version stay without values if views read the table. Otherwise they are
+  // dropped.
   const restoredNames = new Set(restoredShape.columns.map((column) => column.name))
   const laterColumns = currentShape.columns.filter((column) => !restoredNames.has(column.name))
-  // If views read the table, columns that were added since the kept version stay, without values.
   const stayingColumns = readers.length > 0 ? laterColumns : []
   await addEmptyColumns(access, restoredTable, stayingColumns)
   const changes = compareColumns(currentShape, restoredShape, new Set(stayingColumns.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
   const restoredEntry = await findLedgerEntry(access, restoredShape.metadata.load)
   const currentEntry = await findLedgerEntry(access, currentShape.metadata?.load)
-  const vanishedColumns = stayingColumns.map(({ label, type, dataType, ...column }) => ({
-    name: column.name,
+  // The ledger records the staying columns as columns that the source no longer has.
+  const vanishedColumns = stayingColumns.map(({ name: columnName, label, type, dataType }) => ({
+    name: columnName,
     label,
     type,
     dataType,
@@ -173,7 +177,7 @@ async function makeProposal(
   }
 }
 
-/** Adds columns without values to a table. Returns after the server has changed it. */
+/** Adds columns without values to a table. Returns when the server has changed it (`waitForAlter`). */
 async function addEmptyColumns(
   access: ClientAccess,
   qualifiedName: string,
@@ -182,7 +186,7 @@ async function addEmptyColumns(
   if (columns.length === 0) return
   const clauses = columns.map((column) => `add column ${columnText(emptyColumn(column))}`)
   await executeStatement(access.service, `alter table ${qualifiedName} ${clauses.join(', ')}`, {
-    settings: { alter_sync: 2, mutations_sync: 2 },
+    settings: waitForAlter,
   })
 }
 
@@ -209,8 +213,10 @@ function compareColumns(
   const currentByName = new Map(currentShape.columns.map((column) => [column.name, column]))
   const restoredNames = new Set(restoredShape.columns.map(({ name }) => name))
   const changes: TableChange[] = []
-  for (const { name } of currentShape.columns)
-    if (!restoredNames.has(name) && !stayingNames.has(name)) changes.push({ kind: 'COLUMN_DROPPED', column: name })
+  for (const { name } of currentShape.columns) {
+    const isDropped = !restoredNames.has(name) && !stayingNames.has(name)
+    if (isDropped) changes.push({ kind: 'COLUMN_DROPPED', column: name })
+  }
   for (const column of restoredShape.columns) {
     const currentColumn = currentByName.get(column.name)
     const to = typeName(typeRules, column)

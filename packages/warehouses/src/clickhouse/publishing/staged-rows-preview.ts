@@ -61,18 +61,22 @@ export async function exposeStagedRows(
   }
 }
 
-/** Returns a query for the rows that the table will have after the publication. */
+/**
+ * Returns a query for the rows that the table will have after the publication: the staged rows or, if a merge adds them
+ * to a published table (`merge`), both.
+ */
 async function buildPreviewQuery(
   access: ClientAccess,
   { schema, table, staging, merge }: ReadyTable,
   attempt: { run: string; attempt: number },
 ): Promise<string> {
-  const currentShape = merge && (await readShape(access.service, databaseOf({ key: access.key, schema }), table))
-  if (!merge || !currentShape) return `select * from ${staging}`
-  const shape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
-  const { columns } = shape
-  const replacedColumns = merge.columns ?? columns.map(({ name }) => name)
-  const { keys, parents, deletedColumn } = merge
+  const stagedRowsQuery = `select * from ${staging}`
+  if (!merge) return stagedRowsQuery
+  const currentShape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  if (!currentShape) return stagedRowsQuery
+  const stagingShape = (await readShape(access.service, runDatabase(access.key, attempt), table))!
+  const { columns } = stagingShape
+  const { keys, parents, deletedColumn, columns: replacedColumns = columns.map(({ name }) => name) } = merge
   return buildMergeQuery({ staging, columns, keys, replacedColumns, currentShape, parents, deletedColumn })
 }
 
@@ -90,34 +94,47 @@ async function findOldRows(
     tables.some(({ schema, table }) => place.schema === schema && place.name === table)
   const publishedTable = reads.find(isPublishedTable)
   if (publishedTable) return { name: `${publishedTable.schema}.${publishedTable.name}`, view: false }
-  const readsByView = await listViewReads(access)
+  const readsByView = await mapViewReads(access)
   for (const view of reads) {
     const visitedKeys = new Set<string>()
-    const readsPublishedTable = ({ schema, name }: TablePlace): boolean => {
-      const key = JSON.stringify([schema, name])
+    const readsPublishedTable = (place: TablePlace): boolean => {
+      const key = placeKey(place)
       if (visitedKeys.has(key)) return false
       visitedKeys.add(key)
-      return (readsByView.get(key) ?? []).some((place) => isPublishedTable(place) || readsPublishedTable(place))
+      return (readsByView.get(key) ?? []).some((read) => isPublishedTable(read) || readsPublishedTable(read))
     }
     if (readsPublishedTable(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }
   return undefined
 }
 
-/** Returns the tables and views that each managed view reads directly. Keys are `[schema, name]` as JSON. */
-export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
+/** Lists the managed views, each with the tables and views that it reads directly. */
+export async function listManagedViews({
+  key,
+  service,
+}: ClientAccess): Promise<{ view: TablePlace; reads: TablePlace[] }[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,
     'select database, name, comment from system.tables where startsWith(database, {prefix:String})',
     { parameters: { prefix } },
   )
-  return new Map(
-    rows.flatMap(({ database, name, comment }) => {
-      const reads = parseTableMetadata(comment)?.view?.reads
-      if (!reads) return []
-      const places = reads.map(([schema, read]) => ({ schema, name: read }))
-      return [[JSON.stringify([database.slice(prefix.length), name]), places] as const]
-    }),
-  )
+  return rows.flatMap(({ database, name, comment }) => {
+    const reads = parseTableMetadata(comment)?.view?.reads
+    if (!reads) return []
+    return [
+      {
+        view: { schema: database.slice(prefix.length), name },
+        reads: reads.map(([schema, readName]) => ({ schema, name: readName })),
+      },
+    ]
+  })
 }
+
+/** Returns the tables and views that each managed view reads directly, by the view's `placeKey`. */
+export async function mapViewReads(access: ClientAccess): Promise<Map<string, TablePlace[]>> {
+  return new Map((await listManagedViews(access)).map(({ view, reads }) => [placeKey(view), reads]))
+}
+
+/** Returns a text that is different for each schema and name, as a key of maps and sets. */
+export const placeKey = ({ schema, name }: TablePlace): string => JSON.stringify([schema, name])

@@ -7,8 +7,8 @@ import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } 
 import { typeRules } from '../types.ts'
 
 /**
- * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an older
- * version, which has no record, derives it from the current columns.
+ * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an
+ * older version, which has no record, derives it from the current columns.
  */
 export const previousSourceShape = (
   currentShape: ClickHouseShape | undefined,
@@ -24,9 +24,12 @@ export interface LoadPlan {
 }
 
 /**
- * Plans the columns of a table after a load, from its last load and its current columns. `staging` is the staging table
- * with its rows, absent until they are written, and the names of the columns that the source or a transformation filled
- * (default: all). `reading` is the state that the source receives at the next load. Throws the errors of `planLoad`.
+ * Plans the columns of a table after a load, from its last load (`entry`) and its current columns. Throws the errors of
+ * `planLoad`.
+ *
+ * - `staging` is the staging table, once the rows are written. `filledNames` are the columns that the source or a
+ *   transformation filled; undefined means all.
+ * - `loaded.reading` is the state that the source receives at the next load.
  */
 export function planTableAfterLoad(
   currentShape: ClickHouseShape | undefined,
@@ -36,15 +39,17 @@ export function planTableAfterLoad(
 ): LoadPlan {
   const previousShape = previousSourceShape(currentShape, entry)
   const plan = planLoad(typeRules, previousShape, loaded)
-  const plannedColumns = plan.columns.filter(({ ignored }) => !ignored)
-  const filledColumns = staging?.columns.filter(({ name }) => staging.filledNames?.includes(name) ?? true)
-  const stagedColumns = (filledColumns ?? plannedColumns).map(stagingColumn)
+  // Before the rows are written, the staging table will have the planned columns.
+  const stagedColumns = staging
+    ? staging.columns.filter(({ name }) => !staging.filledNames || staging.filledNames.includes(name))
+    : plan.columns.filter(({ ignored }) => !ignored)
   const merging = loaded.merging ?? loaded.target.shape?.merging === true
   // The load has no values for columns that only the table has.
   const currentColumns = currentShape?.columns.map(emptyColumn)
-  const table = planTable(typeRules, currentColumns, stagedColumns, plan, { merging })
-  // The missing columns may have been added to the staging table already.
-  const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
+  const table = planTable(typeRules, currentColumns, stagedColumns.map(stagingColumn), plan, { merging })
+  // An earlier call of `completeStaging` may have added some of the missing columns to the staging table.
+  const stagingNames = new Set(staging?.columns.map(({ name }) => name))
+  const missing = table.missing.filter(({ name }) => !stagingNames.has(name))
   const sourceShape = sourceShapeAfterLoad(loaded.target, previousShape, table.recordedColumns, loaded.reading)
   return { planned: plan.columns, table: { ...table, missing }, sourceShape }
 }

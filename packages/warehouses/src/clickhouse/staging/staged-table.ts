@@ -38,6 +38,7 @@ import {
   type StagingColumn,
   type TableMetadata,
   textColumnsOf,
+  waitForAlter,
 } from '../table-shape.ts'
 import { anyDecimal, digitsOf } from '../types.ts'
 
@@ -186,7 +187,7 @@ export class ClickHouseStagedTable implements StagedTable {
     if (this.ignored.length === 0) return
     const drops = this.ignored.map(({ name }) => `drop column ${quoteIdentifier(name)}`)
     await executeStatement(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
-      settings: { alter_sync: 2, mutations_sync: 2 },
+      settings: waitForAlter,
     }).catch((error: unknown) => {
       throw warehouseProblem(error, this.qualifiedName)
     })
@@ -242,29 +243,22 @@ function decimalSize(type: string): { precision?: number; scale?: number } {
   return precision === undefined || scale === undefined ? {} : { precision, scale }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
+/**
+ * Creates the staging table of a load, in the run's database. It has the source's columns that the target will have,
+ * and those that are ignored, which are dropped after the rows are written. Throws `LeaseLost` if another process has
+ * created it for the same attempt.
+ */
 export async function stageTable(access: ClientAccess, target: LoadTarget): Promise<ClickHouseStagedTable> {
   const { run, attempt, schema, table } = target
+  const qualifiedName = quotePlace(schema, table)
   checkSchemaName(schema)
   checkTableName(table)
-  checkColumns(target, quotePlace(target.schema, target.table), checkColumnName)
-  const qualifiedName = quotePlace(schema, table)
+  checkColumns(target, qualifiedName, checkColumnName)
   try {
-    const database = databaseOf({ key: access.key, schema })
-    if (!target.dry && !(await hasDatabase(access, database)))
-      throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-    const existing = await readShape(access.service, database, table)
-    assertTableOwned(existing, qualifiedName)
-    const entry = await findLedgerEntry(access, existing?.metadata?.load)
-    const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
-    if (load.columns.length + load.ignored.length > maxColumns)
-      throw new WarehouseProblem(
-        'TOO_MANY_COLUMNS',
-        `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
-      )
-    load.previouslySupplied = columnsToReplace(previousSourceShape(existing, entry), target.shape)
-    const suppliedColumns = new Set(load.suppliedColumns)
-    const columns = [...load.columns.filter(({ name }) => suppliedColumns.has(name)), ...load.ignored]
+    const load = await planStagedTable(access, target, qualifiedName)
+    const suppliedNames = new Set(load.suppliedColumns)
+    const suppliedColumns = load.columns.filter(({ name }) => suppliedNames.has(name))
+    const columns = [...suppliedColumns, ...load.ignored]
     const comment = formatLiteral(JSON.stringify({ run, attempt }))
     await executeStatement(
       access.service,
@@ -278,6 +272,32 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     throw warehouseProblem(error, qualifiedName)
   }
+}
+
+/**
+ * Plans a load from the published table and its last load. Throws SCHEMA_MISSING, TABLE_NOT_OURS and TOO_MANY_COLUMNS,
+ * and the errors of `planLoad`.
+ */
+async function planStagedTable(
+  access: ClientAccess,
+  target: LoadTarget,
+  qualifiedName: string,
+): Promise<ClickHouseStagedTable> {
+  const { schema, table } = target
+  const database = databaseOf({ key: access.key, schema })
+  if (!target.dry && !(await hasDatabase(access, database)))
+    throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
+  const publishedTable = await readShape(access.service, database, table)
+  assertTableOwned(publishedTable, qualifiedName)
+  const lastEntry = await findLedgerEntry(access, publishedTable?.metadata?.load)
+  const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(publishedTable, lastEntry, { target }))
+  if (load.columns.length + load.ignored.length > maxColumns)
+    throw new WarehouseProblem(
+      'TOO_MANY_COLUMNS',
+      `${qualifiedName} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+    )
+  load.previouslySupplied = columnsToReplace(previousSourceShape(publishedTable, lastEntry), target.shape)
+  return load
 }
 
 /** Returns the uuid of a table; an empty string if the table does not exist. */
@@ -323,12 +343,11 @@ export async function completeStaging(
   load.filledColumns ??= staging.columns.map(({ name }) => name)
   const entry = await findLedgerEntry(access, currentShape?.metadata?.load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape, entry), load.target.shape)
-  const { table: plan } = planTableAfterLoad(
-    currentShape,
-    entry,
-    { ...toMeasuredLoad(load), merging },
-    { ...staging, filledNames: load.filledColumns },
-  )
+  const measuredLoad = { ...toMeasuredLoad(load), merging }
+  const { table: plan } = planTableAfterLoad(currentShape, entry, measuredLoad, {
+    ...staging,
+    filledNames: load.filledColumns,
+  })
   const wideningClauses = plan.restaged.map((column) => `modify column ${columnText(column)}`)
   const additionClauses = plan.missing.map((column) => {
     const index = plan.columns.findIndex(({ name }) => name === column.name)
@@ -339,11 +358,11 @@ export async function completeStaging(
   const clauses = [...wideningClauses, ...additionClauses]
   if (clauses.length === 0) return
   await executeStatement(access.service, `alter table ${load.stagingTable} ${clauses.join(', ')}`, {
-    settings: { alter_sync: 2, mutations_sync: 2 },
+    settings: waitForAlter,
   })
 }
 
-/** Returns the load's columns, statistics and state, for planning the table. */
+/** Returns those fields of a load that `planTableAfterLoad` needs. */
 export const toMeasuredLoad = ({
   target,
   columnFacts,

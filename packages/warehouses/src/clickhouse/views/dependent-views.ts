@@ -26,8 +26,9 @@ export const affectsViews = (changes: readonly TableChange[]): boolean =>
  */
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const database = runDatabase(access.key, { run, attempt })
-  for (const { at: place } of await listDependents(access, { schema, name: table })) {
-    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: place[0] }), place[1])
+  for (const view of await listDependents(access, { schema, name: table })) {
+    const [viewSchema, viewName] = view.at
+    const qualifiedName = qualifyName(databaseOf({ key: access.key, schema: viewSchema }), viewName)
     const hiddenName = qualifyName(database, `${retiredViewPrefix}${randomUUID()}`)
     await executeStatement(access.service, `rename table ${qualifiedName} to ${hiddenName}`).catch((error: unknown) => {
       // Another process that applies the decision has moved the view, or a user has dropped it.

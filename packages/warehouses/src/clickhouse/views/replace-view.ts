@@ -17,10 +17,10 @@ import { errorCodes, isCode } from '../problems.ts'
 import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape.ts'
 
 /**
- * Creates the view in a temporary database, as a user who may write only there, and then swaps it in atomically. Also
- * recreates the views that read it, because a view keeps its original column types and would truncate wider values.
- * If `empty` is set, a materialised view gets no rows. Throws VIEWS_DEPEND, with nothing changed, if one of those views
- * becomes invalid.
+ * Creates the view in a temporary database, as a user who may write only there, and then swaps it in atomically. Then
+ * does the same for each view that reads it, because a view keeps its original column types and would truncate wider
+ * values. If `empty` is set, a materialised view gets no rows. Throws VIEWS_DEPEND, with nothing changed, if one of
+ * those views becomes invalid.
  */
 export async function replaceView(
   access: ClientAccess,
@@ -33,11 +33,7 @@ export async function replaceView(
   const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
   const temporaryView = qualifyName(temporaryDatabase, name)
   const target = qualifyName(database, name)
-  const body = `select * from (\n${metadata.query}\n)${metadata.materialized && empty ? ' limit 0' : ''}`
-  const comment = formatLiteral(JSON.stringify({ view: metadata }))
-  const statement = metadata.materialized
-    ? `create table ${temporaryView} engine = MergeTree order by tuple() comment ${comment} as ${body}`
-    : `create view ${temporaryView} sql security invoker as ${body} comment ${comment}`
+  const createStatement = buildCreateStatement(temporaryView, metadata, empty)
   const queryId = randomUUID()
   try {
     await executeStatement(
@@ -45,7 +41,7 @@ export async function replaceView(
       `create database ${quoteIdentifier(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
     )
     const settings = { max_execution_time: seconds }
-    await executeStatement(access.load, statement, { database, signal, queryId, settings })
+    await executeStatement(access.load, createStatement, { database, signal, queryId, settings })
     signal.throwIfAborted()
     const readers = await listPlainReaders(access, { schema, name })
     await assertViewsCompile(access, readers, { schema, name }, temporaryView)
@@ -63,6 +59,15 @@ export async function replaceView(
       () => {},
     )
   }
+}
+
+/** Returns the statement that creates a view. A materialised view is a table that is filled from the view's query. */
+function buildCreateStatement(qualifiedName: string, metadata: ViewMetadata, empty: boolean): string {
+  const comment = formatLiteral(JSON.stringify({ view: metadata }))
+  const select = `select * from (\n${metadata.query}\n)`
+  if (!metadata.materialized) return `create view ${qualifiedName} sql security invoker as ${select} comment ${comment}`
+  const limit = empty ? ' limit 0' : ''
+  return `create table ${qualifiedName} engine = MergeTree order by tuple() comment ${comment} as ${select}${limit}`
 }
 
 export const viewNameTaken = (schema: string, name: string) =>

@@ -30,11 +30,12 @@ const notifyAfterMs = 6_000
  * a user: these are server processes such as autovacuum, which never read with an old snapshot. Role `load` may read
  * these columns of all sessions.
  */
-const selectReaderTransactions = `select l.virtualtransaction as transaction, a.backend_xmin as xmin
-  from pg_locks l join pg_stat_activity a on a.pid = l.pid
-  where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
-    and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
-    and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
+const selectReaderTransactions = `select lock.virtualtransaction as transaction, session.backend_xmin as xmin
+  from pg_locks as lock join pg_stat_activity as session on session.pid = lock.pid
+  where lock.locktype = 'virtualxid'
+    and session.datid = (select oid from pg_database where datname = current_database())
+    and session.usesysid is not null and session.pid <> pg_backend_pid() and session.backend_xmin is not null
+    and not (session.usename = current_user and session.application_name = '${copyApplicationName}')`
 
 /**
  * Lists the transactions that may not see the rows which have just been committed. Call it directly after the commit,
@@ -49,7 +50,10 @@ export async function listBlockingSnapshots(client: ClientBase): Promise<Blockin
   return rows[0]
 }
 
-/** Counts those of the transactions that still use a snapshot from before the horizon. */
+/**
+ * Counts those of the transactions that still use a snapshot from before the horizon. `age` is the number of
+ * transactions since a transaction id, so an older snapshot has a greater age.
+ */
 async function countBlockingReaders(
   client: ClientBase,
   transactions: readonly string[],
@@ -65,9 +69,10 @@ async function countBlockingReaders(
 
 /**
  * Waits until all of these transactions have ended or use a newer snapshot. The previously published rows stay visible
- * until then. Calls `onWait` once if the wait is long. Throws a retryable problem after `waitMs`. The retry reads the
- * source again and freezes its rows. Every snapshot sees frozen rows, so the retry need not wait, unless a
- * transformation changes the rows.
+ * until then. Calls `onWait` once if the wait is long.
+ *
+ * Throws a retryable problem after `waitMs`. The next attempt then reads the source again and freezes the rows, so that
+ * every snapshot sees them. It need not wait, unless a transformation changes the rows.
  */
 export async function waitForBlockingSnapshots(
   pool: Pool,
@@ -76,13 +81,14 @@ export async function waitForBlockingSnapshots(
   signal: AbortSignal,
 ): Promise<void> {
   const transactions = blockingSnapshots.flatMap((snapshots) => snapshots.transactions)
+  if (transactions.length === 0) return
   // A snapshot that is newer than the highest horizon sees the rows of all loads.
   const [highestHorizon] = blockingSnapshots
     .map(({ horizon }) => horizon)
     .toSorted((one, other) => Number(BigInt(other) - BigInt(one)))
   const startedAt = performance.now()
   let isNotified = false
-  while (transactions.length > 0) {
+  for (;;) {
     const readerCount = await withClient(pool, signal, (client) =>
       countBlockingReaders(client, transactions, highestHorizon),
     )
@@ -95,6 +101,7 @@ export async function waitForBlockingSnapshots(
         `${describeReaders(readerCount)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
+    // Polls less often the longer it waits.
     const intervalMs = Math.min(maxPollIntervalMs, pollIntervalMs + waitedMs / 10)
     await sleep(intervalMs, undefined, { signal }).catch(() => {})
     // Throws the signal's reason instead of the AbortError of `sleep`.

@@ -105,10 +105,10 @@ export async function openCopyConnections(
   signal: AbortSignal,
 ): Promise<CopyConnection[]> {
   const open = () => CopyConnection.open(pool, statement, signal)
-  const results = await Promise.allSettled(Array.from({ length: count }, open))
-  const connections = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  // Tries once more with a single connection. The server counts pending connections before it checks the limit, so two
-  // attempts at once can block each other from the last free connection.
+  const attempts = await Promise.allSettled(Array.from({ length: count }, open))
+  const connections = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []))
+  // Opens a single connection if all attempts failed. The server counts pending connections before it checks the limit,
+  // so two simultaneous attempts can block each other from the last free connection.
   if (connections.length === 0) return [await open()]
   if (signal.aborted) {
     for (const connection of connections) connection[Symbol.dispose]()

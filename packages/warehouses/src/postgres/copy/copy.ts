@@ -25,7 +25,7 @@ export interface CopyRequest {
    * Returns the number of bytes that the database may still grow. Throws WAREHOUSE_FULL if the database exceeds its
    * size limit. Absent if the database has no limit.
    */
-  assertFree?: (() => Promise<number>) | undefined
+  ensureFreeBytes?: (() => Promise<number>) | undefined
 }
 
 export interface CopyResult {
@@ -51,34 +51,32 @@ const twoConnectionsFromBytes = 64 * 1024 * 1024
  */
 export async function copyInto(
   pool: Pool,
-  { staging, columns, types, content, frozen, assertFree }: CopyRequest,
+  { staging, columns, types, content, frozen, ensureFreeBytes }: CopyRequest,
   problemContext: ProblemContext,
   signal: AbortSignal,
 ): Promise<CopyResult> {
   const statement = { table: qualifyName('sluice', staging), columns }
   const rows = content.rows(types)
-  const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
+  const chunks = ensureFreeBytes ? checkWhileWriting(rows, ensureFreeBytes) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
-  const copyChunks = async (options: { freeze: boolean; connectionCount: number; maxBytes: number }) => {
+  /** Copies the next `maxBytes` bytes of the source. Returns their row count, and whether the source has ended. */
+  const copyNext = async (maxBytes: number, options: { freeze: boolean; connectionCount: number }) => {
     using stack = new DisposableStack()
-    const { freeze, connectionCount, maxBytes } = options
+    const { freeze, connectionCount } = options
     const connections = await openCopyConnections(pool, { ...statement, freeze }, connectionCount, signal)
     for (const connection of connections) stack.use(connection)
-    const isComplete = await distributor.distribute(connections, maxBytes)
-    return { isComplete, rows: await distributor.finish(connections) }
+    const hasEnded = await distributor.distribute(connections, maxBytes)
+    return { hasEnded, rows: await distributor.finish(connections) }
   }
   try {
     const maxFrozenBytes = frozen ? Infinity : twoConnectionsFromBytes
-    const isKnownToBeLarge = (content.size ?? 0) >= maxFrozenBytes
-    let frozenRows = 0
-    if (!isKnownToBeLarge) {
-      const { isComplete, rows } = await copyChunks({ freeze: true, connectionCount: 1, maxBytes: maxFrozenBytes })
-      if (isComplete) return { rows, bytes: distributor.bytes, frozen: true }
-      frozenRows = rows
-    }
-    // Copies the rest of the source after the frozen rows.
-    const { rows: otherRows } = await copyChunks({ freeze: false, connectionCount: 2, maxBytes: Infinity })
-    return { rows: frozenRows + otherRows, bytes: distributor.bytes, frozen: false }
+    const isKnownToBeLarge = content.size !== undefined && content.size >= maxFrozenBytes
+    const start = isKnownToBeLarge
+      ? { hasEnded: false, rows: 0 }
+      : await copyNext(maxFrozenBytes, { freeze: true, connectionCount: 1 })
+    if (start.hasEnded) return { rows: start.rows, bytes: distributor.bytes, frozen: true }
+    const rest = await copyNext(Infinity, { freeze: false, connectionCount: 2 })
+    return { rows: start.rows + rest.rows, bytes: distributor.bytes, frozen: false }
   } catch (error) {
     if (error instanceof SourceError) throw error.cause
     signal.throwIfAborted()

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { escapeIdentifier } from 'pg'
 import { qualifyName } from '../names.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
-import type { PostgresStagedTable } from '../staged-table.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { keyIndexPrefix } from '../table-shape.ts'
 
@@ -38,7 +37,7 @@ const buildSettings = [
  */
 export async function addKey(
   { transactions }: PostgresPools,
-  { keys }: Pick<PostgresStagedTable, 'keys'>,
+  keys: readonly string[],
   partition: string,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -49,8 +48,7 @@ export async function addKey(
     return await withClient(transactions, signal, async (client) => {
       const createIndex = `create unique index ${index} on ${table} (${columns.join(', ')})`
       await client.query(['begin', ...buildSettings, createIndex].join(';'))
-      // A unique index accepts NULL, so this query finds rows without a key. For the first column it uses the new
-      // index.
+      // A unique index accepts NULL, so this query looks for rows without a key.
       const isNull = columns.map((column) => `${column} is null`).join(' or ')
       const { rowCount: rowsWithoutKey } = await client.query(`select from ${table} where ${isNull} limit 1`)
       const isUsable = rowsWithoutKey === 0

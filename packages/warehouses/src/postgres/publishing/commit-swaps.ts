@@ -45,8 +45,8 @@ export async function commitSwaps(
 ): Promise<void> {
   // Recreating a materialised view runs its query.
   const timeout = swaps.some(hasMaterializedView) ? '5min' : '30s'
-  const settings = `set local statement_timeout = '${timeout}'; ${asyncCommit}`
-  const statements = [settings, ...statementsOf(swaps), 'commit', waitForDisk]
+  const setTimeoutSql = `set local statement_timeout = '${timeout}'`
+  const statements = [setTimeoutSql, asyncCommit, ...statementsOf(swaps), 'commit', waitForDisk]
   await client.query(statements.join(';')).catch((error: unknown) => {
     throw viewNotRecreated(error, swaps, statements) ?? error
   })
@@ -65,10 +65,12 @@ function viewNotRecreated(
 ): WarehouseProblem | undefined {
   const { message, position } = error as Error & { position?: string }
   const code = sqlStateOf(error)
+  // SQLSTATE classes 22 (data exception) and 42 (syntax error or access rule violation).
   const isDataError = code.startsWith('22')
   const isSyntaxOrNameError = code.startsWith('42')
+  const canBeErrorOfView = (isDataError || isSyntaxOrNameError) && !retryableStates.has(code)
   const tableWithViews = swaps.find(({ views }) => views.length > 0)
-  if (!tableWithViews || retryableStates.has(code) || !(isDataError || isSyntaxOrNameError)) return undefined
+  if (!tableWithViews || !canBeErrorOfView) return undefined
   const failedStatement = statementAt(statements, Number(position))
   const tableOfFailedView = swaps.find(({ views }) => views.some(isCreatedBy(failedStatement)))
   const { qualifiedName, views, published, restores = false } = tableOfFailedView ?? tableWithViews

@@ -24,12 +24,12 @@ export async function indexAndAnalyze(
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('The staged rows must be written completely before they are published.')
-  const { staging } = load.shapes!
+  const { staging: knownShape } = load.shapes!
   const table = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
       // A merge may have added columns and rows, so the structure is read again.
-      const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : staging
+      const shape = load.copiedRows ? await readShape(client, 'sluice', load.stagingTable) : knownShape
       if (!shape) throw stagingTableMissing(load)
       const missingKeyColumns = listMissingKeyColumns(load, shape)
       if (missingKeyColumns.length > 0)
@@ -58,7 +58,8 @@ async function duplicateKeyProblem(
   const { keys, target, transformed, copiedRows, stagingTable } = load
   const { qualifiedName } = load.problemContext
   const findIn = (table: string, columns: readonly string[]) => findDuplicates(transactions, table, columns, signal)
-  const copiedPartition = copiedRows && load.shapes?.currentShape?.partition
+  // A merge has copied rows of this partition.
+  const copiedPartition = copiedRows ? load.shapes?.currentShape?.partition : undefined
   const publishedDuplicate = copiedPartition === undefined ? undefined : await findIn(copiedPartition, keys)
   if (publishedDuplicate) return duplicateKeyInTable({ qualifiedName, keys }, publishedDuplicate)
   const keyedLoad = { qualifiedName, keys, target, transformed }
@@ -107,8 +108,9 @@ function stagedRowCount({ written, copiedRows }: PostgresStagedTable): number {
  * - adds the columns that only the published table has,
  * - widens its columns to the types of the published table.
  *
- * Sets `load.filledColumns`, `load.previouslySupplied` and `load.shapes`. Throws `WarehouseProblem` SCHEMA_MISMATCH or
- * DATES_AMBIGUOUS if the plan rejects the rows.
+ * Stores the load's own columns (`load.filledColumns`, at the first call), the columns of the last load
+ * (`load.previouslySupplied`) and the structures of both tables (`load.shapes`). Throws SCHEMA_MISMATCH or
+ * DATES_AMBIGUOUS if the plan rejects the rows, and the errors of `reportRowLoss`.
  */
 export async function completeStagingTable(
   pools: PostgresPools,
@@ -127,7 +129,8 @@ export async function completeStagingTable(
         staging,
         merging: merging && currentShape !== undefined,
       })
-      // Throws early if the row loss is an error. The publication reports a row loss that is not.
+      // Throws if the table would lose too many rows. The result is not needed here, because the publication reports
+      // smaller losses.
       if (!merging) reportRowLoss(load.target, currentShape?.lastPublication?.tableRows, load.written!.rows)
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
       const statements = completeStaging(stagingTable, plan)

@@ -1,11 +1,9 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
-import { isUnchanged, type MergedRows, type StagedParents } from '../../load-target.ts'
+import { isUnchanged, type MergedRows } from '../../load-target.ts'
 import {
   assertMergeKey,
   assertReplaceColumn,
-  buildDeletedCondition,
   findParentLoad,
-  replacedColumns,
   stagedParents,
   wasKeyedBy,
 } from '../../staged-load-checks.ts'
@@ -13,19 +11,16 @@ import { type PublishOptions, WarehouseProblem, busyProblem } from '../../wareho
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
 import { addKey } from './add-key.ts'
+import { deletedCondition, isChildOf, mergedColumns, setMergeTimeout } from './merge-in-place.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publishing.ts'
-import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
+import { ensureFreeBytes, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
 import { readShape, readShapes, type PostgresShape, type ShapeColumn } from '../table-shape.ts'
 import { commentOnStaging } from '../staging-table-ddl.ts'
-import { describeType } from '../types.ts'
-
-/** The time limit for merging. In the worst case, a merge scans both tables completely. */
-const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
  * Decides for each table how it is merged, and runs the slow steps before the publishing transaction.
@@ -53,55 +48,59 @@ export async function prepareMerges(
     assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
     load.parentLoad = findParentLoad(loads, load.target)
   }
-  if (keepsPrevious && (await areAllUnchanged(pools, loads, signal))) {
+  if (keepsPrevious && (await compareUntilChange(pools, loads, signal)) === 'UNCHANGED') {
     // The published partitions stay, so the publication need not wait for readers with older snapshots.
     for (const load of loads) load.blockingSnapshots = []
     return
   }
-  const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
-  const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   const loadsToCopy = new Set<PostgresStagedTable>()
   for (const load of loads) {
     const mustCopy = keepsPrevious || !(await prepareMergeInPlace(pools, load, signal))
     if (mustCopy) loadsToCopy.add(load)
   }
+  const childLoads = loads.filter(({ parentLoad }) => parentLoad !== undefined)
+  const otherLoads = loads.filter(({ parentLoad }) => parentLoad === undefined)
   for (const load of childLoads) if (loadsToCopy.has(load.parentLoad!)) loadsToCopy.add(load)
   for (const load of [...childLoads, ...otherLoads])
     if (loadsToCopy.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns true if the merges leave the rows and columns of all tables as they are. */
-async function areAllUnchanged(
+/**
+ * Compares the staged rows of each load with its table, and stores the result in `load.comparison`. Stops at the first
+ * table that the merge changes. Returns UNCHANGED if it changes none.
+ */
+async function compareUntilChange(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
-): Promise<boolean> {
-  for (const load of loads) if (!(await isUnchangedByMerge(pools, load, signal))) return false
-  return true
+): Promise<'CHANGED' | 'UNCHANGED'> {
+  for (const load of loads) {
+    const merged = await compareInTransaction(pools, load, signal)
+    const isTableUnchanged = merged !== undefined && isUnchanged(merged)
+    if (!isTableUnchanged) return 'CHANGED'
+  }
+  return 'UNCHANGED'
 }
 
 /**
- * Returns true if the merge leaves the rows and columns of a table as they are. Stores the numbers of rows that it
- * would change in `load.comparison`, unless the columns or the key differ. Rolls back its transaction.
+ * Counts the rows of the table that the merge would change, and stores the numbers in `load.comparison`. Returns
+ * undefined if the merge would also change columns or the key. Rolls back its transaction.
  */
-async function isUnchangedByMerge(
+async function compareInTransaction(
   pools: PostgresPools,
   load: PostgresStagedTable,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<MergedRows | undefined> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
       load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-      const isComparable =
-        currentShape?.owned === true &&
-        currentShape.partition !== undefined &&
-        stagingShape !== undefined &&
-        fitsInPlace(load, currentShape, stagingShape)
-      const merged = isComparable ? await compareWithTable(client, load, currentShape, stagingShape) : undefined
+      const onlyRowsChange =
+        hasPublishedRows(currentShape) && stagingShape && fitsInPlace(load, currentShape, stagingShape)
+      const merged = onlyRowsChange ? await compareWithTable(client, load, currentShape, stagingShape) : undefined
       await client.query('rollback')
-      return merged !== undefined && isUnchanged(merged)
+      return merged
     })
   } catch (error) {
     signal.throwIfAborted()
@@ -110,11 +109,9 @@ async function isUnchangedByMerge(
 }
 
 /**
- * Prepares a merge in place. Returns false if that is not possible, because the merge changes more than rows.
- *
- * - If the table is not published yet, does nothing and returns true.
- * - If the table only lacks the key, builds the key's index, except in a dry run.
- * - If the table can be merged in place, clears `load.blockingSnapshots`.
+ * Prepares a merge in place: if the published table only lacks the key, builds the key's index, except in a dry run.
+ * Returns false if a merge in place is not possible, because it would change columns or the key. Returns true, with
+ * nothing done, if no table is published yet.
  */
 async function prepareMergeInPlace(
   pools: PostgresPools,
@@ -127,8 +124,7 @@ async function prepareMergeInPlace(
       load.previouslySupplied = columnsToReplace(previousSourceShape(shapes[0]), load.target.shape)
       return shapes
     })
-    const isPublished = currentShape?.owned === true && currentShape.partition !== undefined
-    if (!isPublished || !stagingShape) return true
+    if (!hasPublishedRows(currentShape) || !stagingShape) return true
     if (!hasMergedColumns(load, currentShape, stagingShape)) return false
     if (!hasKey(load, currentShape)) {
       const hasOtherKey = keyOf(currentShape).length > 0
@@ -160,14 +156,14 @@ async function addKeyToPartition(
   // names, start with the same characters.
   const isText = (key: string) => columns.some(({ name, type }) => name === key && type === 'text')
   const keys = load.keys.toSorted((one, other) => Number(isText(one)) - Number(isText(other)))
-  return addKey(pools, { keys }, partition!, signal)
+  return addKey(pools, keys, partition!, signal)
 }
 
 /** Throws WAREHOUSE_FULL unless as many bytes are free as the published table has. */
 async function assertFreeForCopy(pools: PostgresPools, { target }: PostgresStagedTable, signal: AbortSignal) {
   const { schema, table } = target
   const neededBytes = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
-  await assertFree(pools, signal, { neededBytes })
+  await ensureFreeBytes(pools, signal, { neededBytes })
 }
 
 /**
@@ -180,7 +176,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
     await withClient(pools.transactions, signal, async (client) => {
       await client.query(`begin; ${setMergeTimeout}`)
       const [currentShape, stagingShape] = await readShapes(client, [load.target, load.staging])
-      if (!currentShape?.owned || currentShape.partition === undefined || !stagingShape) {
+      if (!hasPublishedRows(currentShape) || !stagingShape) {
         await client.query('rollback')
         return
       }
@@ -194,6 +190,10 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
+/** True if a load has published the table, and its partition with the rows exists. */
+const hasPublishedRows = (shape: PostgresShape | undefined): shape is PostgresShape & { partition: string } =>
+  shape?.owned === true && shape.partition !== undefined
+
 /** True if the merge only changes rows: the published table has the same key and columns. See `hasMergedColumns`. */
 export const fitsInPlace = (load: PostgresStagedTable, currentShape: PostgresShape, staging: PostgresShape): boolean =>
   hasKey(load, currentShape) && hasMergedColumns(load, currentShape, staging)
@@ -206,8 +206,8 @@ const hasKey = ({ keys }: PostgresStagedTable, currentShape: PostgresShape): boo
   wasKeyedBy(currentShape.columns, keys)
 
 /**
- * True if every replaced column exists in the published table with the type of the staging table, and if the staging
- * table has the source columns of earlier loads that the published table has.
+ * True if a merge changes no column: every replaced column exists in the published table with the same type, and the
+ * staging table has those columns of the published table that an earlier load filled.
  */
 function hasMergedColumns(
   load: PostgresStagedTable,
@@ -217,100 +217,9 @@ function hasMergedColumns(
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
   const stagedNames = new Set(stagingShape.columns.map(({ name }) => name))
   const haveSameTypes = mergedColumns(load, stagingShape).every(({ name, type }) => currentTypes.get(name) === type)
-  const isStagingComplete = load.previouslySupplied.every((name) => stagedNames.has(name) || !currentTypes.has(name))
-  return haveSameTypes && isStagingComplete
-}
-
-/** Returns the columns of the staging table that replace values of published rows. */
-function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape): ShapeColumn[] {
-  const replaced = replacedColumns(load)
-  return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
-}
-
-/**
- * Merges the staged rows into the partition. Updates rows with an existing key if their values differ, inserts the
- * others, and deletes those that are marked as deleted. Without a key, inserts all rows. For child rows of parent
- * records, first deletes the child rows of staged parents that are no longer in the increment. Returns the numbers of
- * added, changed and removed rows.
- */
-export async function mergeInPlace(
-  client: ClientBase,
-  load: PostgresStagedTable,
-  partition: string,
-  stagingShape: PostgresShape,
-): Promise<MergedRows> {
-  const columns = mergedColumns(load, stagingShape).map(({ name }) => escapeIdentifier(name))
-  const keys = load.keys.map((name) => escapeIdentifier(name))
-  const names: MergeNames = {
-    liveTable: qualifyName('sluice', partition),
-    incomingTable: qualifyName('sluice', load.stagingTable),
-    columns,
-    keys,
-    otherColumns: columns.filter((column) => !keys.includes(column)),
-  }
-  const isDeleted = deletedCondition(load, stagingShape, 'incoming')
-  const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  const countAffectedRows = async (statement: string) => (await client.query(statement)).rowCount ?? 0
-  let removed = 0
-  let changed = 0
-
-  await client.query(setMergeTimeout)
-  if (parents && (await readColumnNames(client, partition)).has(parents.column))
-    removed += await countAffectedRows(deleteMissingChildren(names, parents))
-  if (isDeleted) removed += await countAffectedRows(deleteMarkedRows(names, isDeleted))
-  if (keys.length > 0 && names.otherColumns.length > 0) changed = await countAffectedRows(updateChangedRows(names))
-  const added = await countAffectedRows(insertNewRows(names, isDeleted))
-  return { added, changed, removed }
-}
-
-/**
- * The quoted names in the statements of a merge. In each statement, the published partition has the alias `live`, and
- * the staging table has the alias `incoming`.
- */
-interface MergeNames {
-  liveTable: string
-  incomingTable: string
-  /** The columns that the merge replaces: the key columns and `otherColumns`. */
-  columns: string[]
-  keys: string[]
-  otherColumns: string[]
-}
-
-/** Returns the SQL condition that the rows `live` and `incoming` have the same key. */
-const haveSameKey = ({ keys }: MergeNames): string => keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
-
-/** Returns the statement that deletes the child rows of staged parents that are no longer in the increment. */
-function deleteMissingChildren(names: MergeNames, parents: StagedParents): string {
-  const { liveTable, incomingTable, keys } = names
-  // An increment without a key contains all child rows of its parents, so all published ones are deleted.
-  const isMissing =
-    keys.length > 0 ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey(names)})` : 'true'
-  return `delete from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`
-}
-
-/** Returns the statement that deletes the published rows for which a staged row meets the condition `isDeleted`. */
-function deleteMarkedRows(names: MergeNames, isDeleted: string): string {
-  const { liveTable, incomingTable } = names
-  return `delete from ${liveTable} as live using ${incomingTable} as incoming where ${haveSameKey(names)} and ${isDeleted}`
-}
-
-/** Returns the statement that updates the published rows for which a staged row has other values. */
-function updateChangedRows(names: MergeNames): string {
-  const { liveTable, incomingTable, otherColumns } = names
-  const valuesOf = (alias: string) => otherColumns.map((column) => `${alias}.${column}`).join(', ')
-  return `update ${liveTable} as live set (${otherColumns.join(', ')}) = row(${valuesOf('incoming')})
-    from ${incomingTable} as incoming
-    where ${haveSameKey(names)} and row(${valuesOf('live')}) is distinct from row(${valuesOf('incoming')})`
-}
-
-/** Returns the statement that inserts the staged rows that have no published row and are not marked as deleted. */
-function insertNewRows(names: MergeNames, isDeleted: string | undefined): string {
-  const { liveTable, incomingTable, columns, keys } = names
-  const isNew = keys.length > 0 ? `not exists (select from ${liveTable} as live where ${haveSameKey(names)})` : 'true'
-  const isNotDeleted = isDeleted ? `not ${isDeleted}` : 'true'
-  const columnNames = columns.join(', ')
-  return `insert into ${liveTable} (${columnNames}) select ${columnNames} from ${incomingTable} as incoming
-    where ${isNew} and ${isNotDeleted}`
+  const earlierNames = load.previouslySupplied.filter((name) => currentTypes.has(name))
+  const hasEarlierColumns = earlierNames.every((name) => stagedNames.has(name))
+  return haveSameTypes && hasEarlierColumns
 }
 
 /**
@@ -356,61 +265,32 @@ async function countMergedRows(
       ? `row(${otherColumns.map(liveValue).join(', ')}) is distinct from row(${otherColumns.map(incomingValue).join(', ')})`
       : 'false'
   const isDeleted = deletedCondition(load, stagingShape, 'incoming') ?? 'false'
-  // The join finds the published row by the key. If the load has no key, every row is new.
+  // The join finds the published rows by the key. If the load has no key, every row is new.
   const joinClause = hasKey ? ` left join ${liveTable} as live on ${haveSameKey}` : ''
   const isNew = hasKey ? `live.${escapeIdentifier(keyColumns[0]!.name)} is null` : 'true'
-  // Rows of the table can share a key if they were loaded without it. The merge replaces one of them and removes the
-  // others, so existing rows are counted by their distinct keys.
+  // Published rows can share a key if they were loaded without it. The join then repeats a staged row for each of them,
+  // so distinct keys are counted instead of joined rows. The merge replaces one of these rows and removes the others.
   const mayShareKeys = hasKey && !wasKeyedBy(currentShape.columns, load.keys)
-  const countKeys = mayShareKeys ? `count(distinct (${keyColumns.map(incomingValue).join(', ')}))` : 'count(*)'
-  const countExistingKeys = (condition: string) => `${countKeys} filter (where not (${isNew}) and ${condition})`
+  const countStagedRows = mayShareKeys ? `count(distinct (${keyColumns.map(incomingValue).join(', ')}))` : 'count(*)'
   const { rows } = await client.query<MergedRows>(
-    `select count(*) filter (where ${isNew} and not ${isDeleted})::float8 as added,
-       (${countExistingKeys(`not ${isDeleted}`)}
-         - ${countExistingKeys(`not ${isDeleted} and not ${isDifferent}`)})::float8 as changed,
-       (count(*) filter (where not (${isNew})) - ${countExistingKeys(`not ${isDeleted}`)})::float8 as removed
-     from ${incomingTable} as incoming${joinClause}`,
+    `with counts as (
+       select count(*) filter (where ${isNew} and not ${isDeleted}) as added,
+         count(*) filter (where not (${isNew})) as joined,
+         ${countStagedRows} filter (where not (${isNew}) and not ${isDeleted}) as replacing,
+         ${countStagedRows} filter (where not (${isNew}) and not ${isDeleted} and not ${isDifferent}) as unchanged
+       from ${incomingTable} as incoming${joinClause})
+     select added::float8, (replacing - unchanged)::float8 as changed, (joined - replacing)::float8 as removed
+     from counts`,
   )
   const mergedRows = rows[0]!
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
-  if (!parents || !currentNames.has(parents.column)) return mergedRows
+  const hasChildRows = parents && currentNames.has(parents.column)
+  if (!hasChildRows) return mergedRows
   const isMissing = hasKey ? `not exists (select from ${incomingTable} as incoming where ${haveSameKey})` : 'true'
   const { rows: missingChildren } = await client.query<{ count: number }>(
     `select count(*)::float8 as count from ${liveTable} as live where ${isChildOf(parents, 'live')} and ${isMissing}`,
   )
   return { ...mergedRows, removed: mergedRows.removed + missingChildren[0]!.count }
-}
-
-/**
- * Returns the SQL condition that a staged row is marked as deleted, or undefined if the load has no column that marks
- * deleted rows. `alias` is the alias of the staging table in the statement.
- */
-export function deletedCondition(
-  { target }: { target: { deletedColumn?: string } },
-  { columns }: PostgresShape,
-  alias: string,
-): string | undefined {
-  return buildDeletedCondition({
-    column: target.deletedColumn,
-    columns: columns.map(({ name, type }) => ({ name, type, dataType: describeType(type).dataType })),
-    expression: (name) => `${alias}.${escapeIdentifier(name)}`,
-  })
-}
-
-/**
- * Returns the SQL condition that a row is a child row of one of the staged parent records. `alias` is the alias of the
- * child table in the statement. A child row stores the parent's key as text in one column, with slashes between the
- * values of several key columns, such as `12/a`. Compares as text, because the tables may store ids with different
- * types.
- */
-export function isChildOf({ staging, keys, column }: StagedParents, alias: string): string {
-  const parentId = keys.map((key) => `parent.${escapeIdentifier(key)}::text`).join(` || '/' || `)
-  return `exists (select from ${qualifyName('sluice', staging)} as parent where ${parentId} = ${alias}.${escapeIdentifier(column)}::text)`
-}
-
-async function readColumnNames(client: ClientBase, partition: string): Promise<ReadonlySet<string>> {
-  const shape = await readShape(client, 'sluice', partition)
-  return new Set(shape?.columns.map(({ name }) => name))
 }
 
 /**
@@ -428,51 +308,72 @@ async function copyRowsToStaging(
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
 ) {
-  const partition = currentShape.partition!
   const { lastPublication } = currentShape
   if (!lastPublication) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
-  const oldTable = qualifyName('sluice', partition)
-  const newTable = qualifyName('sluice', load.stagingTable)
+  const stagingTable = qualifyName('sluice', load.stagingTable)
   const { table: plan } = planPublication(load, { currentShape, staging: stagingShape, merging: true })
-  for (const statement of completeStaging(newTable, plan)) await client.query(statement)
+  for (const statement of completeStaging(stagingTable, plan)) await client.query(statement)
   const completedShape = (await readShape(client, 'sluice', load.stagingTable))!
-  const completedTypes = new Map(completedShape.columns.map(({ name, type }) => [name, type]))
-  // Published values get the types of the staging table.
-  const oldValue = (name: string) => `old.${escapeIdentifier(name)}::${completedTypes.get(name)}`
   const missingKeys = load.keys.filter((name) => !currentShape.columns.some((column) => column.name === name))
   if (missingKeys.length > 0) throw keyWithoutValues(load, missingKeys)
-  const haveSameKey = load.keys.map((name) => `${oldValue(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
-  const replacedNames = new Set(mergedColumns(load, completedShape).map(({ name }) => name))
-  const currentNames = currentShape.columns.map(({ name }) => name)
-  const notReplacedNames = currentNames.filter((name) => !replacedNames.has(name))
-  const hasKey = load.keys.length > 0
   // The statistics let PostgreSQL plan the joins below well.
-  await client.query(`analyze ${newTable}`)
+  await client.query(`analyze ${stagingTable}`)
   const isComparisonCurrent = load.comparison?.run === lastPublication.run
   if (!isComparisonCurrent) await compareWithTable(client, load, currentShape, completedShape)
-  if (hasKey && notReplacedNames.length > 0) {
-    const assignments = notReplacedNames.map((name) => `${escapeIdentifier(name)} = ${oldValue(name)}`)
-    await client.query(
-      `update ${newTable} as incoming set ${assignments.join(', ')} from ${oldTable} as old where ${haveSameKey}`,
-    )
-  }
-  const isNotIncoming = hasKey ? `not exists (select from ${newTable} as incoming where ${haveSameKey})` : 'true'
+  const { fillOtherColumns, copyOtherRows, deleteMarked } = copyStatements(load, currentShape, completedShape)
+  if (fillOtherColumns) await client.query(fillOtherColumns)
+  const { rowCount: copiedCount } = await client.query(copyOtherRows)
+  const deletedRows = deleteMarked ? await client.query(deleteMarked) : undefined
+  // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
+  await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
+  return { rows: copiedCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
+}
+
+interface CopyStatements {
+  /** Sets the columns that the load does not replace to the values of the published row with the same key. */
+  fillOtherColumns: string | undefined
+  /** Copies the published rows that the increment does not replace. */
+  copyOtherRows: string
+  /** Deletes the rows of the increment that are marked as deleted. */
+  deleteMarked: string | undefined
+}
+
+/**
+ * Returns the statements that complete the staging table with published rows and values, in the types of the staging
+ * table. The published partition has the alias `old`, and the staging table has the alias `incoming`.
+ */
+function copyStatements(
+  load: PostgresStagedTable,
+  currentShape: PostgresShape,
+  stagingShape: PostgresShape,
+): CopyStatements {
+  const oldTable = qualifyName('sluice', currentShape.partition!)
+  const stagingTable = qualifyName('sluice', load.stagingTable)
+  const stagingTypes = new Map(stagingShape.columns.map(({ name, type }) => [name, type]))
+  const oldValue = (name: string) => `old.${escapeIdentifier(name)}::${stagingTypes.get(name)}`
+  const haveSameKey = load.keys.map((name) => `${oldValue(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
+  const hasKey = load.keys.length > 0
+  const currentNames = currentShape.columns.map(({ name }) => name)
+  const replacedNames = new Set(mergedColumns(load, stagingShape).map(({ name }) => name))
+  const otherNames = currentNames.filter((name) => !replacedNames.has(name))
+  const assignments = otherNames.map((name) => `${escapeIdentifier(name)} = ${oldValue(name)}`)
+  const isNotIncoming = hasKey ? `not exists (select from ${stagingTable} as incoming where ${haveSameKey})` : 'true'
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
   // The increment contains all child rows of its parents, so it replaces their published child rows.
   const hasOtherParent = parents && currentNames.includes(parents.column) ? `not ${isChildOf(parents, 'old')}` : 'true'
-  const { rowCount } = await client.query(
-    `insert into ${newTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
-     select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old
-     where ${isNotIncoming} and ${hasOtherParent}`,
-  )
-  const isDeleted = deletedCondition(load, completedShape, 'incoming')
-  const deletedRows = isDeleted
-    ? await client.query(`delete from ${newTable} as incoming where ${isDeleted}`)
-    : undefined
-  // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
-  await client.query(commentOnStaging(load.stagingTable, { ...load.target, merged: true }))
-  return { rows: rowCount! - (deletedRows?.rowCount ?? 0), from: lastPublication.run }
+  const isDeleted = deletedCondition(load, stagingShape, 'incoming')
+  return {
+    fillOtherColumns:
+      hasKey && assignments.length > 0
+        ? `update ${stagingTable} as incoming set ${assignments.join(', ')}
+           from ${oldTable} as old where ${haveSameKey}`
+        : undefined,
+    copyOtherRows: `insert into ${stagingTable} (${currentNames.map((name) => escapeIdentifier(name)).join(', ')})
+      select ${currentNames.map(oldValue).join(', ')} from ${oldTable} as old
+      where ${isNotIncoming} and ${hasOtherParent}`,
+    deleteMarked: isDeleted && `delete from ${stagingTable} as incoming where ${isDeleted}`,
+  }
 }
 
 /** Returns the retryable problem for a table that another run has published during the merge. */

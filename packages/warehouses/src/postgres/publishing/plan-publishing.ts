@@ -30,16 +30,10 @@ export function planPublication(
     transformed: load.transformed,
     merging,
   })
-  const plannedColumns = new Map(plan.columns.map((column) => [column.name, column]))
-  const typesBeforeTransformation = new Map(load.planned.map(({ name, type }) => [name, type]))
-  const filledColumns = columnsOf(staging).filter(({ name }) => load.filledColumns?.includes(name) ?? true)
-  const stagedColumns = filledColumns.map((column) => {
-    // Another load may have widened the table since this one began, so the type is planned again. A type that a
-    // transformation set stays.
-    const isTypeUnchanged = typesBeforeTransformation.get(column.name) === column.type
-    const plannedColumn = isTypeUnchanged ? plannedColumns.get(column.name) : undefined
-    return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
-  })
+  const filledColumns = columnsOf(staging).filter(
+    ({ name }) => !load.filledColumns || load.filledColumns.includes(name),
+  )
+  const stagedColumns = filledColumns.map((column) => replanType(column, load.planned, plan.columns))
   const table = planTable(typeRules, currentShape && columnsOf(currentShape), stagedColumns, plan, { merging })
   const stagingTypes = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
   // An earlier call of `completeStaging` may already have added and widened columns of the staging table.
@@ -82,6 +76,20 @@ interface TableEvolution {
    * table must be recreated instead of running `tableStatements`.
    */
   rebuild: boolean
+}
+
+/**
+ * Returns the column of a staging table with its newly planned type: another load may have widened the published table
+ * since this load began. A type that a transformation set stays. `earlierPlan` is the plan at the begin of this load.
+ */
+function replanType(
+  column: TypedColumn,
+  earlierPlan: readonly { name: string; type: string }[],
+  newPlan: readonly TypedColumn[],
+): TypedColumn {
+  const isTypeOfLoad = earlierPlan.some(({ name, type }) => name === column.name && type === column.type)
+  const plannedColumn = isTypeOfLoad ? newPlan.find(({ name }) => name === column.name) : undefined
+  return plannedColumn ? { ...column, type: plannedColumn.type, dataType: plannedColumn.dataType } : column
 }
 
 /**

@@ -32,19 +32,21 @@ export interface LedgerEntry {
 /**
  * Returns the query for the newest ledger row of a partition. `partition` is a SQL expression. The query selects only
  * columns of every ledger version, because a new version of the service also reads ledgers that are not upgraded yet.
- * `moreColumns` is SQL for further columns.
+ * `moreColumns` is SQL for further columns of the row `published`.
  */
 export const selectLastPublication = (partition: string, moreColumns = ''): string =>
-  `select t.run, t.fed_columns as "suppliedColumns", coalesce(t.table_rows, t.rows)::float8 as "tableRows",
-     t.bytes::float8, t.cursor, t.profile, t.feed as "sourceShape"${moreColumns}
-   from sluice.ledger_table t where t.partition_name = ${partition} order by t.entered desc limit 1`
+  `select published.run, published.fed_columns as "suppliedColumns",
+     coalesce(published.table_rows, published.rows)::float8 as "tableRows", published.bytes::float8, published.cursor,
+     published.profile, published.feed as "sourceShape"${moreColumns}
+   from sluice.ledger_table as published
+   where published.partition_name = ${partition} order by published.entered desc limit 1`
 
 /** Returns the newest ledger row of a partition, with its details. */
 export async function findLastPublication(
   client: ClientBase,
   partition: string,
 ): Promise<(LastPublication & { details: PublicationDetails | null }) | undefined> {
-  const { rows } = await client.query(selectLastPublication('$1', ', t.details'), [partition])
+  const { rows } = await client.query(selectLastPublication('$1', ', published.details'), [partition])
   return rows[0]
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../warehouse.ts'
 import { describeReadyTable } from '../../staged-load-checks.ts'
 import { suppliedColumnNames } from '../../shape/previous-source-columns.ts'
-import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { type PostgresPools, type BorrowedConnection, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './replaced-tables.ts'
 import { enterLedger, recordPublication, type LedgerEntry, idleTransactionTimeout } from './publication-ledger.ts'
@@ -71,12 +71,15 @@ export async function publishRun(request: PublishRequest, signal: AbortSignal): 
     firstLoad.problemContext,
     { ...options, waitMs: request.waitMs },
     signal,
-    (lockTimeoutMs) =>
-      swapAll({ ...request, loads }, lockTimeoutMs, signal).catch((error: unknown) => {
+    async (lockTimeoutMs) => {
+      try {
+        return await swapAll({ ...request, loads }, lockTimeoutMs, signal)
+      } catch (error) {
         // The next try reads the shapes again, because another load may have published.
         for (const load of loads) load.shapes = undefined
         throw error
-      }),
+      }
+    },
   )
 }
 
@@ -98,22 +101,20 @@ export async function retryWhileTableIsRead<T>(
 ): Promise<T> {
   await failpoint('before-swap')
   const deadlineMs = performance.now() + waitMs
-  let failedTries = 0
-  for (;;) {
+  const firstTries = lockTimeoutsMs.length
+  for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted()
-    const firstTimeoutMs = lockTimeoutsMs[failedTries]
+    const firstTimeoutMs = lockTimeoutsMs[tries - 1]
     try {
       return await swap(firstTimeoutMs ?? shortLockTimeoutMs)
     } catch (error) {
-      failedTries += 1
       const code = sqlStateOf(error)
-      const mayRetryFirst = failedTries < lockTimeoutsMs.length && retryableStates.has(code)
-      const mayWaitLonger = code === sqlStates.lockNotAvailable && performance.now() < deadlineMs
-      if (!mayRetryFirst && !mayWaitLonger)
+      const hasFirstTryLeft = tries < firstTries && retryableStates.has(code)
+      const mayWaitForReaders = code === sqlStates.lockNotAvailable && performance.now() < deadlineMs
+      if (!hasFirstTryLeft && !mayWaitForReaders)
         throw wideningProblem(error, problemContext) ?? warehouseProblem(error, problemContext)
     }
-    const haveFirstTriesFailed = failedTries === lockTimeoutsMs.length
-    if (haveFirstTriesFailed)
+    if (tries === firstTries)
       onWait?.(
         `The publication of ${problemContext.qualifiedName} waits for queries that read it. It continues when they have ended.`,
       )
@@ -168,50 +169,61 @@ async function waitUntilVisible(
  * Publishes all loads in one transaction. If another attempt has already published the run, changes nothing and returns
  * that publication. Then drops replaced partitions, in the background if the caller passes `onBackgroundWork`.
  */
-async function swapAll(
-  { pools, loads, readRole, retention, isCurrentAttempt, options }: PublishRequest,
-  lockTimeoutMs: number,
-  signal: AbortSignal,
-): Promise<Publication> {
-  const { run, attempt } = loads[0]!.target
-  const { ledgerKey } = retention
-  const result = await withClient(pools.transactions, signal, async (client, borrowedClient) => {
-    const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`
-    await lockTables(client, loads, beginSql, lockTimeoutMs)
-    const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
-    if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
-    const swaps: TableSwap[] = []
-    for (const load of loads) swaps.push(await prepareSwap(client, load, options.mode, readRole))
-    // The check waits for the disk. No other attempt can publish meanwhile, because this one has entered the run.
-    const isCurrent = isCurrentAttempt()
-    // Prevents an unhandled rejection before `assertCurrentAttempt` awaits the promise.
-    isCurrent.catch(() => {})
-    await enterLedger(
-      client,
-      ledgerKey,
-      run,
-      swaps.map((swap) => toLedgerEntry(swap, options)),
-    )
-    const partitionsToDrop = await keepReplaced(client, retention, run, swaps.map(replacedTable))
-    await assertCurrentAttempt({ run, attempt }, () => isCurrent, signal)
-    borrowedClient.ignoreAbort()
-    await commitSwaps(
-      client,
-      swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
-    )
-    // After a merge in place, the staging table is not the published partition. Disposing the load then drops it.
-    for (const { load, partition } of swaps) load.published = partition === load.stagingTable
-    return {
-      publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
-      swaps,
-      partitionsToDrop,
-    }
-  })
+async function swapAll(request: PublishRequest, lockTimeoutMs: number, signal: AbortSignal): Promise<Publication> {
+  const { pools, options } = request
+  const { publication, swaps, partitionsToDrop } = await withClient(pools.transactions, signal, (_, borrowed) =>
+    swapInTransaction(request, borrowed, lockTimeoutMs, signal),
+  )
   await failpoint('published')
-  const cleanup = cleanUp(pools, result.swaps, result.partitionsToDrop)
+  const cleanup = cleanUp(pools, swaps, partitionsToDrop)
   if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
   else await cleanup
-  return result.publication
+  return publication
+}
+
+interface SwapResult {
+  publication: Publication
+  swaps: TableSwap[]
+  /** The replaced partitions that are not kept for a restore. */
+  partitionsToDrop: string[]
+}
+
+/** Does the work of `swapAll` up to the commit. */
+async function swapInTransaction(
+  { loads, readRole, retention, isCurrentAttempt, options }: PublishRequest,
+  borrowed: BorrowedConnection,
+  lockTimeoutMs: number,
+  signal: AbortSignal,
+): Promise<SwapResult> {
+  const { client } = borrowed
+  const { run, attempt } = loads[0]!.target
+  const { ledgerKey } = retention
+  const beginSql = `begin; set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = '30s';
+    ${idleTransactionTimeout}`
+  await lockTables(client, loads, beginSql, lockTimeoutMs)
+  const publishedAt = await recordPublication(client, ledgerKey, { run, attempt })
+  if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], partitionsToDrop: [] }
+  const swaps: TableSwap[] = []
+  for (const load of loads) swaps.push(await prepareSwap(client, load, options.mode, readRole))
+  // Starts the check here, because it waits for the disk. No other attempt can publish, because this one has entered
+  // the run.
+  const isCurrent = isCurrentAttempt()
+  // Prevents an unhandled rejection before `assertCurrentAttempt` awaits the promise.
+  isCurrent.catch(() => {})
+  const ledgerEntries = swaps.map((swap) => toLedgerEntry(swap, options))
+  await enterLedger(client, ledgerKey, run, ledgerEntries)
+  const partitionsToDrop = await keepReplaced(client, retention, run, swaps.map(replacedTable))
+  await assertCurrentAttempt({ run, attempt }, () => isCurrent, signal)
+  // From here on, the commit may succeed, so an abort must not hide its result.
+  borrowed.ignoreAbort()
+  await commitSwaps(
+    client,
+    swaps.map(({ load, ...swap }) => ({ ...swap, qualifiedName: load.problemContext.qualifiedName })),
+  )
+  // After a merge in place, the staging table is not the published partition. Disposing the load then drops it.
+  for (const { load, partition } of swaps) load.published = partition === load.stagingTable
+  const publishedTables = swaps.map(({ published }) => published)
+  return { publication: { run, attempt, publishedAt, ...sumTables(publishedTables) }, swaps, partitionsToDrop }
 }
 
 /** Returns the table version that a swap replaces. `inPlace` is true if rows were merged into the old partition. */
@@ -241,6 +253,7 @@ async function cleanUp(
   if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
 }
 
+/** Returns what the ledger stores about one published table. */
 function toLedgerEntry(
   { load, partition, tableRows, published, sourceShape, profile }: TableSwap,
   options: PublishOptions,

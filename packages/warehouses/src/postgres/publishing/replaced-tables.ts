@@ -22,7 +22,7 @@ export interface RetentionPolicy {
 const keptColumns = `schema_name as schema, table_name as "table", partition_name as partition`
 
 /** Selects the runs that replaced the kept versions of the tables with the schemas `$1` and the names `$2`. */
-const selectKeptRuns = `select distinct k.run from sluice.kept_table k
+const selectKeptRuns = `select distinct kept_table.run from sluice.kept_table
   join unnest($1::text[], $2::text[]) as wanted (schema_name, table_name) using (schema_name, table_name) order by 1`
 
 /** Returns the runs that replaced the kept versions of these tables. */
@@ -88,7 +88,8 @@ export async function keepReplaced(
   if (hasMergeInPlace) return listPartitions(replacedTables)
   const earlierVersions = await removeKeptVersions(client, retention, replacedTables)
   const areAllTablesNew = replacedTables.every(({ partition }) => partition === null)
-  if (retention.days <= 0 || areAllTablesNew) return listPartitions([...earlierVersions, ...replacedTables])
+  const keepsNothing = retention.days <= 0 || areAllTablesNew
+  if (keepsNothing) return listPartitions([...earlierVersions, ...replacedTables])
   await keepTables(client, retention, run, replacedTables)
   return listPartitions(earlierVersions)
 }
@@ -145,16 +146,20 @@ export async function findKeptPublication(
   { schema, table }: { schema: string; table: string },
 ): Promise<{ run: string; publishedBy: string; publishedAt: Date } | undefined> {
   const { rows } = await client.query<{ run: string; publishedBy: string; publishedAt: Date }>(
-    `select k.run, l.run as "publishedBy", l.published_at as "publishedAt" from sluice.kept_table k
+    `select kept.run, publication.run as "publishedBy", publication.published_at as "publishedAt"
+     from sluice.kept_table as kept
+     -- A merge in place publishes the same partition again, so several runs can have published it.
      join lateral (
-       select t.run from sluice.ledger_table t where t.partition_name = k.partition_name order by t.entered desc limit 1
-     ) last on true
-     join sluice.ledger l on l.run = last.run
-     where k.schema_name = $1 and k.table_name = $2
+       select run from sluice.ledger_table as published where published.partition_name = kept.partition_name
+       order by published.entered desc limit 1
+     ) as last_publisher on true
+     join sluice.ledger as publication on publication.run = last_publisher.run
+     where kept.schema_name = $1 and kept.table_name = $2
        -- A publication is restored completely or not at all.
        and not exists (
-         select from sluice.kept_table o where o.run = k.run and o.partition_name is not null
-           and to_regclass(format('sluice.%I', o.partition_name)) is null)`,
+         select from sluice.kept_table as same_run
+         where same_run.run = kept.run and same_run.partition_name is not null
+           and to_regclass(format('sluice.%I', same_run.partition_name)) is null)`,
     [schema, table],
   )
   return rows[0]
@@ -219,26 +224,25 @@ export async function makeRoom(pool: Pool, retention: RetentionPolicy, maxBytes 
 
 /**
  * Drops the kept tables of those publications that meet the SQL condition, oldest first, until `isEnough` returns true.
- * `values` are the values of the condition's parameters. Each publication is a transaction. Skips a publication if its
- * tables are locked, or read by a user's view. Returns the number of publications that lost their kept tables.
+ * `values` are the values of the condition's parameters. Skips a publication if its tables are locked, or read by a
+ * user's view. Returns the number of publications that lost their kept tables.
  */
 async function dropKeptPublications(
   pool: Pool,
   retention: RetentionPolicy,
   { condition, values }: { condition: string; values: unknown[] },
-  isEnough?: (client: ClientBase) => Promise<boolean>,
+  isEnough: (client: ClientBase) => Promise<boolean> = async () => false,
 ): Promise<number> {
-  const runs = await withClient(pool, undefined, async (client) => {
-    const { rows } = await client.query<{ run: string }>(
+  const { rows } = await withClient(pool, undefined, (client) =>
+    client.query<{ run: string }>(
       `select run from sluice.kept_table where ${condition} group by run order by min(kept_at)`,
       values,
-    )
-    return rows.map(({ run }) => run)
-  })
+    ),
+  )
   let droppedCount = 0
-  for (const run of runs) {
+  for (const { run } of rows) {
     const outcome = await withClient(pool, undefined, async (client) => {
-      if (await isEnough?.(client)) return 'ENOUGH'
+      if (await isEnough(client)) return 'ENOUGH'
       await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
       await dropKeptTablesOfRun(client, retention, run)
       await client.query('commit')

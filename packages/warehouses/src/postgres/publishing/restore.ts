@@ -130,30 +130,23 @@ async function planRestoredTable(
   lockTimeoutMs: number,
 ): Promise<RestoredTable> {
   const qualifiedName = qualifyName(schema, table)
-  const problemContext = { qualifiedName }
   const keptShape = partition === null ? undefined : await readShape(client, 'sluice', partition)
   if (partition !== null && !keptShape) throw nothingToRestore(qualifiedName)
-  if (await readShape(client, schema, table))
-    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
-  // Another run may have published before this transaction had the lock.
-  const currentShape = await readShape(client, schema, table)
-  if (currentShape && !currentShape.owned) throw tableNotOwned(problemContext)
+  const currentShape = await lockTable(client, { schema, table, partition }, lockTimeoutMs)
   const currentPartition = currentShape?.partition
-  const quotedCurrentPartition = currentPartition && qualifyName('sluice', currentPartition)
-  const quotedKeptPartition = partition === null ? undefined : qualifyName('sluice', partition)
-  if (quotedCurrentPartition) await client.query(blockAutovacuum(quotedCurrentPartition, lockTimeoutMs))
-  if (quotedKeptPartition) await client.query(blockAutovacuum(quotedKeptPartition, lockTimeoutMs))
   // If the table becomes empty, only `listsTables` is read from the ledger row, which is then that of the current rows.
   const partitionInLedger = partition ?? currentPartition
   const ledgerRow = partitionInLedger === undefined ? undefined : await findLastPublication(client, partitionInLedger)
   // The ledger row of the restored rows. Undefined if the table becomes empty.
   const restored = partition === null ? undefined : ledgerRow
-  const attachSql = quotedKeptPartition
-    ? [`alter table ${qualifiedName} attach partition ${quotedKeptPartition} default`]
-    : []
-  const detachSql = quotedCurrentPartition
-    ? [`alter table ${qualifiedName} detach partition ${quotedCurrentPartition}`]
-    : []
+  const attachSql =
+    partition === null
+      ? []
+      : [`alter table ${qualifiedName} attach partition ${qualifyName('sluice', partition)} default`]
+  const detachSql =
+    currentPartition === undefined
+      ? []
+      : [`alter table ${qualifiedName} detach partition ${qualifyName('sluice', currentPartition)}`]
   const change =
     keptShape && partition !== null
       ? await planShapeChange(client, { qualifiedName, currentShape, keptShape, partition, readRole })
@@ -190,6 +183,27 @@ async function planRestoredTable(
   }
 }
 
+/**
+ * Locks a table against other publishers, and keeps autovacuum off its current and its kept partition until the
+ * transaction ends. Returns the structure of the table under the lock, or undefined if it does not exist. Throws if
+ * another role owns it.
+ */
+async function lockTable(
+  client: ClientBase,
+  { schema, table, partition: keptPartition }: ReplacedTable,
+  lockTimeoutMs: number,
+): Promise<PostgresShape | undefined> {
+  const qualifiedName = qualifyName(schema, table)
+  if (await readShape(client, schema, table))
+    await client.query(`lock table only ${qualifiedName} in share update exclusive mode`)
+  // Reads the structure again, because another run may have published before this transaction had the lock.
+  const currentShape = await readShape(client, schema, table)
+  if (currentShape && !currentShape.owned) throw tableNotOwned({ qualifiedName })
+  for (const partition of [currentShape?.partition, keptPartition])
+    if (partition) await client.query(blockAutovacuum(qualifyName('sluice', partition), lockTimeoutMs))
+  return currentShape
+}
+
 interface ShapeChange {
   statements: string[]
   /** The views that must be dropped and recreated. */
@@ -214,7 +228,8 @@ interface RestoredShapes {
 }
 
 /**
- * Plans the change back to the table's earlier columns and types. A column that was added later is dropped, or remains
+ * Returns the statements that change the table back to its earlier columns and types, the views that they require to be
+ * recreated, and a description of the changes. A column that was added later is dropped, or remains
  * without values if a view reads it. If the table no longer exists, it is created.
  */
 async function planShapeChange(
@@ -225,29 +240,29 @@ async function planShapeChange(
   if (!currentShape) return { ...noShapeChange, statements: createTable(qualifiedName, keptColumns, readRole) }
   const keptNames = new Set(keptColumns.map(({ name }) => name))
   const currentTypes = new Map(currentShape.columns.map(({ name, type }) => [name, type]))
-  const dropped: string[] = []
-  const remainingColumns: TypedColumn[] = []
   const laterColumns = columnsOf(currentShape).filter(({ name }) => !keptNames.has(name))
+  const remainingColumns: TypedColumn[] = []
   for (const column of laterColumns) {
     const views = await listDependentViews(client, currentShape.oid, [column.name])
     if (views.length > 0) remainingColumns.push(column)
-    else dropped.push(column.name)
   }
+  const dropped = laterColumns.filter((column) => !remainingColumns.includes(column)).map(({ name }) => name)
   const added = keptColumns.filter(({ name }) => !currentTypes.has(name))
   const retyped = keptColumns.filter(({ name, type }) => currentTypes.has(name) && currentTypes.get(name) !== type)
   const columns = [...keptColumns, ...remainingColumns]
   const plan = { columns, dropped, retyped, missing: [], restaged: [], changes: [], recordedColumns: [] }
   const { tableStatements, rebuild } = planEvolution(qualifiedName, currentShape, plan, [...keptNames])
   const keptPartition = qualifyName('sluice', partition)
-  const completeSql = [
+  // The kept partition must have all columns of the table before it is attached.
+  const addRemainingColumns = [
     ...remainingColumns.map((column) => `alter table ${keptPartition} add column ${columnList([column])}`),
     ...columnComments(keptPartition, remainingColumns),
   ]
-  const reshapeSql = rebuild
+  const changeTable = rebuild
     ? [`drop table ${qualifiedName}`, ...createTable(qualifiedName, columns, readRole)]
     : tableStatements
   return {
-    statements: [...completeSql, ...reshapeSql],
+    statements: [...addRemainingColumns, ...changeTable],
     views: await listBlockingViews(client, { qualifiedName }, currentShape, plan, rebuild),
     changes: [
       ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),

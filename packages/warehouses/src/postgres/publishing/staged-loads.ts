@@ -28,7 +28,10 @@ const unavailableStates: ReadonlySet<string> = new Set([
   sqlStates.deadlockDetected,
 ])
 
-/** See `Loader.describeStaged`. Also records the columns that each load wrote. */
+/**
+ * Returns the data that a later attempt needs to publish these staged loads without loading them again. See
+ * `Loader.describeStaged`. Also stores the columns that each load wrote in `load.filledColumns`.
+ */
 export async function describeStaged(
   { transactions }: PostgresPools,
   loads: readonly PostgresStagedTable[],
@@ -59,24 +62,23 @@ export async function adoptStaged(
   attempt: number,
   signal: AbortSignal,
 ): Promise<PostgresStagedTable[] | undefined> {
-  const adopted = staged.map(({ oid, file, target, planned, older, ...fieldsOfLoad }) => {
+  const adoptedLoads = staged.map(({ oid, file, target, planned, older, ...fieldsOfLoad }) => {
     const load = new PostgresStagedTable(pools, { ...target, attempt }, planned)
     load.blockingSnapshots = older
     Object.assign(load, fieldsOfLoad)
     return { oid, file, load }
   })
+  const renameAll = async (client: ClientBase): Promise<boolean> => {
+    for (const adoptedLoad of adoptedLoads) if (!(await renameForAttempt(client, adoptedLoad))) return false
+    return true
+  }
   try {
     return await withClient(pools.transactions, signal, async (client) => {
       // A hanging attempt may hold locks on the staging tables until `idleTransactionTimeout` ends its transaction.
       await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
-      for (const adoptedLoad of adopted) {
-        const isRenamed = await renameForAttempt(client, adoptedLoad)
-        if (isRenamed) continue
-        await client.query('rollback')
-        return undefined
-      }
-      await client.query('commit')
-      return adopted.map(({ load }) => load)
+      const areAllRenamed = await renameAll(client)
+      await client.query(areAllRenamed ? 'commit' : 'rollback')
+      return areAllRenamed ? adoptedLoads.map(({ load }) => load) : undefined
     })
   } catch (error) {
     if (unavailableStates.has(sqlStateOf(error))) return undefined
@@ -86,8 +88,9 @@ export async function adoptStaged(
 }
 
 /**
- * Renames a staging table to the name for this attempt. Returns false if the table is missing, incomplete, published,
- * kept for a restore, contains merged rows, or belongs to a later attempt.
+ * Locks a staging table of an earlier attempt and renames it to the name for this attempt. Returns false if the table
+ * is missing, incomplete, published, kept for a restore, contains merged rows, or belongs to a later attempt. `oid` and
+ * `file` identify the table and its rows at the time of `describeStaged`.
  */
 async function renameForAttempt(
   client: ClientBase,
@@ -108,10 +111,11 @@ async function renameForAttempt(
        and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
     [oid, name],
   )
-  const { run, attempt, merged } = parseStagingComment(lockedTables[0]?.comment) ?? {}
+  const [lockedTable] = lockedTables
+  if (!lockedTable) return false
+  const { run, attempt, merged: hasMergedRows = false } = parseStagingComment(lockedTable.comment) ?? {}
   const { target, stagingTable, written } = load
   const isOfEarlierAttempt = run === target.run && attempt !== undefined && attempt < target.attempt
-  const hasMergedRows = merged === true
   if (!isOfEarlierAttempt || hasMergedRows) return false
   // After a server crash, the table may exist without the rows of its last commits.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
@@ -120,7 +124,7 @@ async function renameForAttempt(
     `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${commentOnStaging(stagingTable, target)}`,
   )
   // Rewritten rows are invisible to readers with older snapshots.
-  const hasRewrittenRows = lockedTables[0]!.file !== file
+  const hasRewrittenRows = lockedTable.file !== file
   if (hasRewrittenRows) load.blockingSnapshots = [await listBlockingSnapshots(client)]
   return true
 }

@@ -8,7 +8,7 @@ import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
-import { deletedCondition, isChildOf } from './merge.ts'
+import { deletedCondition, isChildOf } from './merge-in-place.ts'
 
 const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 const maxDropTries = 5
@@ -22,7 +22,8 @@ interface PreviewSchemas {
 }
 
 /**
- * See `Loader.exposeStagedRows`. Creates two schemas for this run, see `PreviewSchemas`.
+ * Creates a schema with one view per table, which shows the rows that the table will have after the publication. See
+ * `Loader.exposeStagedRows`. Creates a second schema with empty tables of the same names and columns.
  *
  * To detect that a query reads published rows, the server plans the query with the empty tables instead of the views in
  * its search path. If the plan locks a published table, the query reads that table itself. With the views, every query
@@ -112,8 +113,8 @@ interface StagedTableOrigin extends ReadyTable {
 }
 
 /**
- * Creates the view and the empty table for one table. Returns the OIDs of the published table and its partitions. Empty
- * if the table is not published yet.
+ * Creates the view that shows a table's rows after the publication, and an empty table with the same columns. Returns
+ * the OIDs of the published table and its partitions; none if the table is not published yet.
  */
 async function createPreviewRelations(
   client: ClientBase,
@@ -133,9 +134,12 @@ async function createPreviewRelations(
       `grant select on ${emptyTable} to ${escapeIdentifier(reader)}`,
     ].join(';'),
   )
+  if (!currentShape) return []
+  // `pg_partition_tree` returns nothing for a relation that is not partitioned, so the relation itself is added.
   const { rows } = await client.query<{ oid: number }>(
-    'select relid::int8::float8 as oid from pg_partition_tree($1::oid) union select $1::oid::int8::float8 where $1 is not null',
-    [currentShape?.oid ?? null],
+    `select relid::int8::float8 as oid from pg_partition_tree($1::oid)
+     union select $1::oid::int8::float8`,
+    [currentShape.oid],
   )
   return rows.map(({ oid }) => oid)
 }

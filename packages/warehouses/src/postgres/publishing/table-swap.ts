@@ -11,7 +11,8 @@ import { previousSourceShape } from '../postgres-catalog.ts'
 import { type PostgresStagedTable, readLoadShapes } from '../staged-table.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDependProblem } from '../problems.ts'
-import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
+import { concurrentlyChanged, fitsInPlace } from './merge.ts'
+import { mergeInPlace } from './merge-in-place.ts'
 import { qualifyName } from '../names.ts'
 import type { PostgresShape } from '../table-shape.ts'
 
@@ -47,15 +48,16 @@ export async function lockTables(
   lockTimeoutMs: number,
 ): Promise<void> {
   if (loads.some(({ shapes }) => !shapes)) await readLoadShapes(client, loads)
-  let hasBegun = false
+  // Sends BEGIN in one message with the first locks.
+  let statementsBeforeLocks = [beginSql]
   for (;;) {
     const lockedPartitions = loads.map(partitionOf)
     const locks = loads.flatMap((load) => lockStatements(load, lockTimeoutMs))
-    await client.query([...(hasBegun ? [] : [beginSql]), ...locks].join(';'))
-    hasBegun = true
+    await client.query([...statementsBeforeLocks, ...locks].join(';'))
+    statementsBeforeLocks = []
     await readLoadShapes(client, loads)
-    const areStillCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
-    if (areStillCurrent) return
+    const areLocksCurrent = loads.every((load, index) => partitionOf(load) === lockedPartitions[index])
+    if (areLocksCurrent) return
   }
 }
 
@@ -100,51 +102,87 @@ export async function prepareSwap(
   mode: WriteMode | undefined,
   readRole: string,
 ): Promise<TableSwap> {
-  const { schema, table } = load.target
   const { currentShape, staging: stagingShape } = load.shapes!
   if (!currentShape) return createNewTable(client, load, stagingShape, mode, readRole)
-  const quotedNames = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
-  const attachSql = `alter table ${quotedNames.table} attach partition ${quotedNames.staging} default`
-  const published = describePublishedTable(load)
-  const { rows } = published
   if (!currentShape.owned) throw tableNotOwned(load.problemContext)
   const { lastPublication } = currentShape
-  if (lastPublication) published.rowsBefore = lastPublication.tableRows
   const isMerge = keepsRows(mode) && currentShape.partition !== undefined
   const { table: plan, sourceShape } = planPublication(load, {
     currentShape,
     staging: stagingShape,
     merging: isMerge,
   })
-  const evolution = planEvolution(quotedNames.table, currentShape, plan, load.suppliedColumns)
-  published.changes = [
-    ...plan.changes,
-    ...(isMerge ? [] : reportRowLoss(load.target, lastPublication?.tableRows, rows)),
-  ]
+  const description = describePublishedTable(load)
+  const { rows } = description
+  const rowLoss = isMerge ? [] : reportRowLoss(load.target, lastPublication?.tableRows, rows)
+  const published: PublishedTable = {
+    ...description,
+    changes: [...plan.changes, ...rowLoss],
+    ...(lastPublication && { rowsBefore: lastPublication.tableRows }),
+  }
   const profile = profileToPublish(load, isMerge ? { rows, earlierProfile: lastPublication?.profile } : undefined)
   const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, sourceShape, profile }
-  if (isMerge) {
-    if (!load.copiedRows)
-      return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
-    if (load.copiedRows.from !== lastPublication?.run) throw concurrentlyChanged(load)
-    swap.tableRows += load.copiedRows.rows
-    if (load.comparison) published.merged = load.comparison.merged
-  }
-  for (const statement of completeStaging(quotedNames.staging, plan)) await client.query(statement)
-  const reshapeSql = evolution.rebuild
-    ? [`drop table ${quotedNames.table}`, ...createTable(quotedNames.table, plan.columns, readRole)]
-    : evolution.tableStatements
-  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
-  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
-    published.changes.push(...describeRecreatedViews(views))
-  const detachSql = currentShape.partition
-    ? [`alter table ${quotedNames.table} detach partition ${qualifyName('sluice', currentShape.partition)}`]
-    : []
+  const table = qualifyName(load.target.schema, load.target.table)
+  const evolution = planEvolution(table, currentShape, plan, load.suppliedColumns)
+  if (!isMerge) return prepareReplacement(client, swap, { currentShape, plan, evolution, readRole })
+  if (!load.copiedRows) return executeMergeInPlace(client, swap, currentShape, stagingShape, evolution.tableStatements)
+  const swapWithCopiedRows = addCopiedRows(swap, lastPublication?.run)
+  return prepareReplacement(client, swapWithCopiedRows, { currentShape, plan, evolution, readRole })
+}
+
+type PreparedSwap = Omit<TableSwap, 'statements'>
+
+/**
+ * Adds the published rows that `prepareMerges` copied to the staging table to the row count of a swap. Throws a
+ * retryable problem if another run has published the table since the copy. `lastRun` is the run that last published it.
+ */
+function addCopiedRows(swap: PreparedSwap, lastRun: string | undefined): PreparedSwap {
+  const { copiedRows, comparison } = swap.load
+  if (copiedRows!.from !== lastRun) throw concurrentlyChanged(swap.load)
   return {
     ...swap,
-    statements: [...detachSql, ...reshapeSql, attachSql],
+    tableRows: swap.tableRows + copiedRows!.rows,
+    published: { ...swap.published, ...(comparison && { merged: comparison.merged }) },
+  }
+}
+
+interface ReplacementPlan {
+  currentShape: PostgresShape
+  plan: TablePlan<TypedColumn>
+  evolution: ReturnType<typeof planEvolution>
+  readRole: string
+}
+
+/**
+ * Prepares that the staging table replaces the published partition: adds missing columns to the staging table, and
+ * returns the swap with the statements for the commit and the views that must be recreated.
+ */
+async function prepareReplacement(
+  client: ClientBase,
+  swap: PreparedSwap,
+  { currentShape, plan, evolution, readRole }: ReplacementPlan,
+): Promise<TableSwap> {
+  const { load, published } = swap
+  const table = qualifyName(load.target.schema, load.target.table)
+  const staging = qualifyName('sluice', load.stagingTable)
+  for (const statement of completeStaging(staging, plan)) await client.query(statement)
+  const changeTable = evolution.rebuild
+    ? [`drop table ${table}`, ...createTable(table, plan.columns, readRole)]
+    : evolution.tableStatements
+  const { partition: oldPartition } = currentShape
+  const detachOldPartition = oldPartition
+    ? [`alter table ${table} detach partition ${qualifyName('sluice', oldPartition)}`]
+    : []
+  const attachStaging = `alter table ${table} attach partition ${staging} default`
+  const views = await listBlockingViews(client, load.problemContext, currentShape, plan, evolution.rebuild)
+  const changesTypes = published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED')
+  const viewChanges = changesTypes ? describeRecreatedViews(views) : []
+  return {
+    ...swap,
+    published: { ...published, changes: [...published.changes, ...viewChanges] },
+    statements: [...detachOldPartition, ...changeTable, attachStaging],
     views,
-    ...(currentShape.partition && { oldPartition: currentShape.partition }),
+    ...(oldPartition && { oldPartition }),
   }
 }
 
@@ -155,7 +193,10 @@ function describePublishedTable({ target, written }: PostgresStagedTable): Publi
   return { schema, table, rows, bytes, changes: [], ...(listsTables && { listsTables }) }
 }
 
-/** Creates a table that does not exist yet. Returns its swap, which only attaches the staging table to it. */
+/**
+ * Creates a table that does not exist yet, in the publishing transaction. Returns the remaining statement for the
+ * commit, which attaches the staging table as the table's partition, and the data for the ledger.
+ */
 async function createNewTable(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -220,12 +261,13 @@ export function statementsOf(
 }
 
 /**
- * Merges the increment into the published partition. Returns the table's swap with the statements that remain for the
- * commit. Throws a retryable problem if another run has changed the table.
+ * Merges the increment into the published partition, in the publishing transaction. Returns the table's `swap` with the
+ * numbers of merged rows and the statements that remain for the commit. Throws a retryable problem if another run has
+ * changed the table.
  */
 async function executeMergeInPlace(
   client: ClientBase,
-  swap: Omit<TableSwap, 'statements'>,
+  swap: PreparedSwap,
   currentShape: PostgresShape,
   stagingShape: PostgresShape,
   tableStatements: string[],
@@ -234,7 +276,7 @@ async function executeMergeInPlace(
   const { lastPublication } = currentShape
   // A load with a comparison is only merged in place because it changes no row. That may no longer be true if another
   // run has published since the comparison.
-  const isComparisonOutdated = load.comparison && load.comparison.run !== lastPublication?.run
+  const isComparisonOutdated = load.comparison !== undefined && load.comparison.run !== lastPublication?.run
   if (!lastPublication || isComparisonOutdated) throw concurrentlyChanged(load)
   load.previouslySupplied = columnsToReplace(previousSourceShape(currentShape), load.target.shape)
   if (!fitsInPlace(load, currentShape, stagingShape)) throw concurrentlyChanged(load)

@@ -24,9 +24,9 @@ const explainPrefix = `explain ${cursorPrefix}`
 export type QueryPlanner = (schemas: readonly string[]) => Promise<string>
 
 /**
- * Opens a connection of role `read` for `callback`, which can plan the query with several search paths without running
- * it. Each plan first releases the locks of the previous one. Throws the errors of `QueryRunner.query`, and the
- * signal's reason on abort.
+ * Opens a connection of role `read` for `callback`, closes it afterwards, and returns the callback's result. With
+ * `plan`, the callback can plan the query with several search paths without running it. Each call first releases the
+ * locks of the previous one. Throws the errors of `QueryRunner.query`, and the signal's reason on abort.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,
@@ -138,12 +138,13 @@ export function findAmbiguousTable(
       return listRelationsWithNamesake(client, otherSchemas)
     }
     const inOrder = await findRelationsWithNamesake(schemas)
-    if (inOrder?.length === 0) return undefined
-    const reversed = await findRelationsWithNamesake([...preferredSchemas, ...otherSchemas.toReversed()])
-    if (inOrder && reversed) return findMissing(inOrder, reversed) ?? findMissing(reversed, inOrder)
+    const hasNoNamesakes = inOrder?.length === 0
+    if (hasNoNamesakes) return undefined
+    const inReverseOrder = await findRelationsWithNamesake([...preferredSchemas, ...otherSchemas.toReversed()])
+    if (inOrder && inReverseOrder) return findMissing(inOrder, inReverseOrder) ?? findMissing(inReverseOrder, inOrder)
     // Planning fails in one of the two orders if tables of the same name have different columns. Then one of the
     // relations in the other plan is ambiguous, most likely one that the query names without a schema.
-    const candidates = inOrder ?? reversed ?? []
+    const candidates = inOrder ?? inReverseOrder ?? []
     const relation = candidates.find(({ name }) => hasUnqualifiedName(query.text, name)) ?? candidates[0]
     return relation && toAmbiguousTable(relation)
   })

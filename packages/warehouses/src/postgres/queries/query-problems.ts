@@ -60,6 +60,7 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   const problem = (name: string, sentence: string, retryable = false) =>
     new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${message}`), retryable })
 
+  // The time limit or the load on the server stopped the query.
   if (timeoutStates.has(code)) return queryTooSlow(context.seconds)
   if (contentionStates.has(code))
     return problem('TABLE_BUSY', 'A load is changing a table of this query. Try again in a moment.', true)
@@ -70,10 +71,11 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
     )
   if (code === sqlStates.syntaxError && !isSingleQuery(context.query.text))
     return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.')
+  // Errors in the query itself.
   const position = describePosition(positionInUserText(error, context), context.query)
   if (forbiddenStates.has(code))
     return problem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed${position}: ${message}`)
-  // The number of parameters differs from the number of values.
+  // The query uses more parameters than the values that the caller has.
   if (code === sqlStates.protocolViolation)
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   const sqlStateClass = code.slice(0, 2)

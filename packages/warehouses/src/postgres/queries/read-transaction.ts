@@ -53,6 +53,10 @@ export async function endReadSession(client: Client): Promise<void> {
   destroySocket(client)
 }
 
+/** True if the connection is in a transaction that has not failed. */
+export const isInTransaction = (client: Pick<ClientBase, 'getTransactionStatus'>): boolean =>
+  client.getTransactionStatus() === 'T'
+
 /**
  * Runs one statement and returns its rows. Throws if `text` consists of several statements, because the extended
  * protocol rejects them.
@@ -126,13 +130,14 @@ export async function fetchRows(
   const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
   const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
   let bytes = 0
-  const countBytes = (chunk: Buffer) => {
+  const closeBeyondLimit = (chunk: Buffer) => {
     bytes += chunk.byteLength
-    if (bytes <= maxBytes || fetched.truncated) return
+    const isFirstExcess = bytes > maxBytes && !fetched.truncated
+    if (!isFirstExcess) return
     fetched.truncated = true
     destroySocket(client)
   }
-  stream.on('data', countBytes)
+  stream.on('data', closeBeyondLimit)
   try {
     let rowsThatFit = firstBatchRows
     while (fetched.rows.length < maxRows) {
@@ -146,7 +151,7 @@ export async function fetchRows(
       rowsThatFit = Math.max(1, Math.ceil((maxBytes - bytes) / bytesPerRow))
     }
   } finally {
-    stream.off('data', countBytes)
+    stream.off('data', closeBeyondLimit)
   }
   return fetched
 }
@@ -167,6 +172,7 @@ function fetchBatch(client: Client, rowsToFetch: number, fetched: FetchedRows): 
       fetched.fields = result.fields
       resolve()
     })
+    // Closing the connection at the byte limit ends the query with an error.
     query.on('error', (error) => (fetched.truncated ? resolve() : reject(error)))
   })
 }

@@ -171,8 +171,9 @@ export const terminateQuery =
   'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user'
 
 /**
- * Ends a session after its connection was closed, through a new connection of role `read`. Waits up to two seconds. The
- * server usually notices the closed connection within a second, but users' SQL can disable that check. Never throws.
+ * Ends a session of role `read` at the server, after its connection was closed. `session` is the id of its server
+ * process; undefined if the connection was never open. Waits up to two seconds. The server usually notices the closed
+ * connection within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return
@@ -239,7 +240,8 @@ export async function runStoppable<T>(
     return await statement()
   } catch (error) {
     if (exceededLimit) throw exceededLimit
-    if (!hasTimedOut || signal.aborted) throw error
+    const isTimeout = hasTimedOut && !signal.aborted
+    if (!isTimeout) throw error
     const sentence = `${subject} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
   } finally {

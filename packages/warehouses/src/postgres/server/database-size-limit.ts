@@ -38,7 +38,7 @@ export async function freeBytes(client: ClientBase, limit: number): Promise<numb
  * Returns the number of bytes that a load may still write. If the database is full, first frees space. Throws
  * WAREHOUSE_FULL if that does not suffice.
  */
-export async function assertRoom(
+export async function ensureFreeBytesInDatabase(
   pool: Pool,
   { databaseBytes, replacedBytes, neededBytes, makeRoom }: DatabaseLimit,
   signal: AbortSignal,
@@ -55,18 +55,18 @@ export async function assertRoom(
 }
 
 /**
- * Yields the chunks, and calls `assertFree` before the first one and between later ones. `assertFree` returns how many
- * bytes may still be written. The less space is free, the more often it is called.
+ * Yields the chunks, and calls `ensureFreeBytes` before the first one and between later ones. It returns how many bytes
+ * may still be written. The less space is free, the more often it is called.
  */
 export async function* checkWhileWriting(
   chunks: AsyncIterable<TupleChunk>,
-  assertFree: () => Promise<number>,
+  ensureFreeBytes: () => Promise<number>,
 ): AsyncGenerator<TupleChunk> {
   let uncheckedBytes = 0
   let checkIntervalBytes = 0
   for await (const chunk of chunks) {
     if (uncheckedBytes >= checkIntervalBytes) {
-      const mayWriteBytes = (await assertFree()) * uncheckedShare
+      const mayWriteBytes = (await ensureFreeBytes()) * uncheckedShare
       checkIntervalBytes = Math.min(maxCheckIntervalBytes, Math.max(minCheckIntervalBytes, mayWriteBytes))
       uncheckedBytes = 0
     }
@@ -78,9 +78,10 @@ export async function* checkWhileWriting(
 /** Returns the total size on disk, in bytes, of those partitioned tables that exist, with their partitions. */
 export async function tableBytes(client: ClientBase, schema: string, tables: readonly string[]): Promise<number> {
   const { rows } = await client.query<{ bytes: number }>(
-    `select coalesce(sum(pg_total_relation_size(part.relid)), 0)::float8 as bytes
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace, pg_partition_tree(c.oid) part
-     where n.nspname = $1 and c.relname = any($2) and c.relkind = 'p'`,
+    `select coalesce(sum(pg_total_relation_size(partition_or_table.relid)), 0)::float8 as bytes
+     from pg_class as relation join pg_namespace as schema on schema.oid = relation.relnamespace
+     cross join lateral pg_partition_tree(relation.oid) as partition_or_table
+     where schema.nspname = $1 and relation.relname = any($2) and relation.relkind = 'p'`,
     [schema, tables],
   )
   return rows[0]!.bytes

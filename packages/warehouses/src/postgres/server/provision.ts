@@ -78,7 +78,7 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
   try {
     await admin.connect()
     await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
-    // The prefix also selects the roles of readers and schemas.
+    // The prefix `c_<key>_` also selects the roles of readers and schemas.
     const { rows } = await admin.query<{ rolname: string }>(
       'select rolname from pg_roles where starts_with(rolname, $1)',
       [`${names.database}_`],

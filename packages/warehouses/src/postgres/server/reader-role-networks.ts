@@ -19,7 +19,7 @@ export function networkProblem(network: string): string | undefined {
   if (!isValidPrefix || textAfterPrefix.length > 0)
     return `"${network}" needs a prefix length from 0 to ${addressBits} after the slash, and nothing else.`
   const value = ipVersion === 4 ? parseIpv4(address) : parseIpv6(address)
-  const bitsAfterPrefix = value & ((1n << BigInt(addressBits - prefixLength)) - 1n)
+  const bitsAfterPrefix = BigInt.asUintN(addressBits - prefixLength, value)
   if (bitsAfterPrefix !== 0n)
     return `"${network}" has address bits behind its prefix. For the single address, write ${address}/${addressBits}.`
   return undefined
@@ -37,17 +37,14 @@ function parseIpv6(address: string): bigint {
   // URL writes the last 32 bits in hexadecimal, even if they were given in IPv4 notation.
   const normalized = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const splitGroups = (text: string) => (text === '' ? [] : text.split(':'))
-  const [head = '', tail] = normalized.split('::')
-  const groups = splitGroups(head)
-  if (tail !== undefined) {
-    // `::` stands for as many zero groups as are missing to eight.
-    const tailGroups = splitGroups(tail)
-    const zeroCount = 8 - groups.length - tailGroups.length
-    groups.push(...Array.from({ length: zeroCount }, () => '0'), ...tailGroups)
-  }
-  let value = 0n
-  for (const group of groups) value = (value << 16n) | BigInt(`0x${group}`)
-  return value
+  const [head = '', tail = ''] = normalized.split('::')
+  const headGroups = splitGroups(head)
+  const tailGroups = splitGroups(tail)
+  // `::` stands for as many zero groups as are missing to eight.
+  const zeroGroups = Array.from({ length: 8 - headGroups.length - tailGroups.length }, () => '0')
+  const groups = [...headGroups, ...zeroGroups, ...tailGroups]
+  const bitsPerGroup = 16n
+  return groups.reduce((value, group) => (value << bitsPerGroup) | BigInt(`0x${group}`), 0n)
 }
 
 /**
@@ -91,10 +88,10 @@ const withoutInvalidNetworks = ({ login, networks }: ReaderNetworks): ReaderNetw
  * logins of the restricted readers, `$2` and `$3` the pairs of a login and a network from which it may connect.
  */
 const endRejectedSessions = `
-  select pg_terminate_backend(a.pid) from pg_stat_activity a
-  where a.usename = any($1::text[]) and not exists (
+  select pg_terminate_backend(session.pid) from pg_stat_activity as session
+  where session.usename = any($1::text[]) and not exists (
     select from unnest($2::text[], $3::cidr[]) as allowed (login, network)
-    where allowed.login = a.usename and a.client_addr <<= allowed.network)`
+    where allowed.login = session.usename and session.client_addr <<= allowed.network)`
 
 /**
  * Returns pg_hba.conf rules for readers' logins only. `restrictedReaders` may connect only from certain networks. The
@@ -102,23 +99,24 @@ const endRejectedSessions = `
  * from the server's own machine.
  */
 function formatRules(restrictedReaders: readonly ReaderNetworks[]): string {
-  const lines = ['# Sluice replaces this file when a warehouse reader changes.']
-  for (const { login, networks } of restrictedReaders.toSorted((one, other) => (one.login < other.login ? -1 : 1))) {
-    for (const network of networks) {
+  const sortedReaders = restrictedReaders.toSorted((one, other) => (one.login < other.login ? -1 : 1))
+  const rulesOfRestrictedReaders = sortedReaders.flatMap(({ login, networks }) => [
+    ...networks.map((network) => {
       const type = isLoopback(network) ? 'host' : 'hostssl'
-      lines.push(hbaLine(type, `c_${keyOfReader(login)}`, login, network))
-    }
-    lines.push(`host all ${login} all reject`)
-  }
+      return hbaLine(type, `c_${keyOfReader(login)}`, login, network)
+    }),
+    `host all ${login} all reject`,
+  ])
+  // A quoted name that begins with a slash is a regular expression.
   const anyReader = `"/${readerLoginPattern}"`
-  lines.push(
+  const rulesOfOtherReaders = [
     hbaLine('hostssl', 'all', anyReader, 'all'),
     hbaLine('host', 'all', anyReader, '127.0.0.1/32'),
     hbaLine('host', 'all', anyReader, '::1/128'),
     `host all ${anyReader} all reject`,
-    '',
-  )
-  return lines.join('\n')
+  ]
+  const heading = '# Sluice replaces this file when a warehouse reader changes.'
+  return [heading, ...rulesOfRestrictedReaders, ...rulesOfOtherReaders, ''].join('\n')
 }
 
 /** Returns one pg_hba.conf line that allows login by password. */

@@ -72,8 +72,8 @@ async function defineReader(
     ]
     if (await roleExists(admin, login)) {
       const hasLostMembership = await revokeMemberships(admin, login, memberships)
-      // Login is disabled first, because an open session could otherwise set its old password again.
       const mustLogInAgain = !active || password !== undefined
+      // An open session could otherwise set its old password again.
       if (mustLogInAgain) await alterLogin(admin, login, 'nologin')
       if (mustLogInAgain || hasLostMembership) await endSessions(admin, login)
       await alterLogin(admin, login, attributes.join(' '))
@@ -119,7 +119,8 @@ async function alterLogin(admin: Client, login: string, attributes: string): Pro
       await admin.query(`alter role ${login} with ${attributes}`)
       break
     } catch (error) {
-      if (tries === maxTries || !contentionStates.has(sqlStateOf(error))) throw error
+      const isLockedBySession = contentionStates.has(sqlStateOf(error))
+      if (tries === maxTries || !isLockedBySession) throw error
       await endSessions(admin, login)
     }
   await admin.query('reset lock_timeout')
@@ -175,9 +176,10 @@ async function divideConnections(admin: Client, login: string, isActive: boolean
 async function revokeMemberships(admin: Client, login: string, remaining: readonly string[]): Promise<boolean> {
   await allowAdministration(admin, login)
   const { rows } = await admin.query<{ name: string }>(
-    `select distinct g.rolname as name from pg_auth_members m
-     join pg_roles r on r.oid = m.member join pg_roles g on g.oid = m.roleid
-     where r.rolname = $1 and g.rolname <> all($2)`,
+    `select distinct granted_role.rolname as name from pg_auth_members as membership
+     join pg_roles as member on member.oid = membership.member
+     join pg_roles as granted_role on granted_role.oid = membership.roleid
+     where member.rolname = $1 and granted_role.rolname <> all($2)`,
     [login, remaining],
   )
   if (rows.length === 0) return false
@@ -204,30 +206,31 @@ async function grantSchemas(adminUrl: string, client: WarehouseCredentials, sche
 /** Grants a role access to all present and future tables and views of one schema. */
 async function grantSchema(load: ClientBase, schema: string, role: string): Promise<void> {
   const name = escapeIdentifier(schema)
-  const statements = [
+  const grantFutureTables = [
     'begin',
     `grant usage on schema ${name} to ${role}`,
     `alter default privileges in schema ${name} grant select on tables to ${role}`,
     'commit',
-  ]
-  const hasDefaults = await hasDefaultPrivileges(load, schema, role)
-  if (!hasDefaults) await retryCollisions(() => load.query(statements.join(';')), load)
-  // Transactions that started to create a table before this commit may not have seen the default privileges. So their
-  // tables get the grant after they have ended.
+  ].join(';')
+  if (!(await hasDefaultPrivileges(load, schema, role)))
+    await retryCollisions(() => load.query(grantFutureTables), load)
   const creators = await listCreators(load, schema)
   await grantMissing(load, schema, role)
   if (creators.length === 0) return
+  // Transactions that started to create a table before the commit above may not have seen the default privileges. So
+  // their tables get the grant after they have ended.
   await waitForCreators(load, schema, creators)
   await grantMissing(load, schema, role)
 }
 
-/** True if tables that `load` creates in the schema are readable for the role. */
+/** True if the role may use the schema, and may select from tables that `load` will create in it. */
 async function hasDefaultPrivileges(load: ClientBase, schema: string, role: string): Promise<boolean> {
   const { rowCount } = await load.query(
-    `select from pg_default_acl d cross join lateral aclexplode(d.defaclacl) g
-     where d.defaclnamespace = to_regnamespace($1) and d.defaclrole = current_user::regrole and d.defaclobjtype = 'r'
-       and g.grantee = $2::regrole and g.privilege_type = 'SELECT'
-       and has_schema_privilege($2::text, d.defaclnamespace, 'usage')`,
+    `select from pg_default_acl as schema_default cross join lateral aclexplode(schema_default.defaclacl) as privilege
+     where schema_default.defaclnamespace = to_regnamespace($1)
+       and schema_default.defaclrole = current_user::regrole and schema_default.defaclobjtype = 'r'
+       and privilege.grantee = $2::regrole and privilege.privilege_type = 'SELECT'
+       and has_schema_privilege($2::text, schema_default.defaclnamespace, 'usage')`,
     [escapeIdentifier(schema), role],
   )
   return rowCount !== 0
@@ -239,10 +242,11 @@ async function hasDefaultPrivileges(load: ClientBase, schema: string, role: stri
  */
 async function grantMissing(load: ClientBase, schema: string, role: string): Promise<void> {
   const { rows } = await load.query<{ place: string; lockable: boolean }>(
-    `select format('%I.%I', n.nspname, c.relname) as place, c.relkind <> 'm' as lockable
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
-       and pg_has_role(c.relowner, 'usage') and not has_table_privilege($2, c.oid, 'select')`,
+    // Tables, partitioned tables, views and materialised views. LOCK TABLE rejects a materialised view.
+    `select format('%I.%I', schema.nspname, relation.relname) as place, relation.relkind <> 'm' as lockable
+     from pg_class as relation join pg_namespace as schema on schema.oid = relation.relnamespace
+     where schema.nspname = $1 and relation.relkind in ('r', 'p', 'v', 'm') and not relation.relispartition
+       and pg_has_role(relation.relowner, 'usage') and not has_table_privilege($2, relation.oid, 'select')`,
     [schema, role],
   )
   for (const { place, lockable } of rows) {
@@ -255,9 +259,9 @@ async function grantMissing(load: ClientBase, schema: string, role: string): Pro
 /** Returns the transactions that are creating objects in the schema. They hold a lock on it until they end. */
 async function listCreators(load: ClientBase, schema: string): Promise<string[]> {
   const { rows } = await load.query<{ transaction: string }>(
-    `select distinct l.virtualtransaction as transaction from pg_locks l
-     where l.locktype = 'object' and l.classid = 'pg_namespace'::regclass and l.objid = to_regnamespace($1)
-       and l.database = (select oid from pg_database where datname = current_database()) and l.pid <> pg_backend_pid()`,
+    `select distinct virtualtransaction as transaction from pg_locks
+     where locktype = 'object' and classid = 'pg_namespace'::regclass and objid = to_regnamespace($1)
+       and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()`,
     [escapeIdentifier(schema)],
   )
   return rows.map(({ transaction }) => transaction)
@@ -298,7 +302,8 @@ async function retryCollisions(grant: () => Promise<unknown>, load: ClientBase):
       await load.query('rollback')
       const code = sqlStateOf(error)
       if (code === sqlStates.undefinedTable) return
-      if (tries === maxTries || !collisionStates.has(code)) throw error
+      const mayTryAgain = tries < maxTries && collisionStates.has(code)
+      if (!mayTryAgain) throw error
     }
 }
 
@@ -312,9 +317,10 @@ async function dropReader(adminUrl: string, login: string): Promise<void> {
     await lockWarehouse(admin, key)
     if (!(await roleExists(admin, login))) return
     await revokeMemberships(admin, login, [])
-    // The first call ends sessions that could lock the role. The second one ends sessions that began before `nologin`.
+    // Ends sessions that could lock the role.
     await endSessions(admin, login)
     await alterLogin(admin, login, 'nologin')
+    // Ends sessions that started before `nologin`.
     await endSessions(admin, login)
     const { database } = namesOf(key)
     const { rowCount: databaseCount } = await admin.query('select from pg_database where datname = $1', [database])

@@ -47,9 +47,11 @@ export function readerSessions(adminUrl: string, limits: typeof readerLimits): R
 
 async function listReaders(pool: Pool): Promise<ReaderState[]> {
   const { rows } = await pool.query<ReaderState>(
-    `select r.rolname as login, r.rolcanlogin as active, count(a.pid)::int as sessions
-     from pg_roles r left join pg_stat_activity a on a.usesysid = r.oid and a.backend_type = 'client backend'
-     where r.rolname ~ $1 group by r.rolname, r.rolcanlogin`,
+    `select reader.rolname as login, reader.rolcanlogin as active, count(session.pid)::int as sessions
+     from pg_roles as reader
+     left join pg_stat_activity as session
+       on session.usesysid = reader.oid and session.backend_type = 'client backend'
+     where reader.rolname ~ $1 group by reader.rolname, reader.rolcanlogin`,
     [readerLoginPattern],
   )
   return rows
@@ -57,8 +59,9 @@ async function listReaders(pool: Pool): Promise<ReaderState[]> {
 
 /** Selects the readers' sessions that this process can end. `$1` is the pattern of their login names. */
 const selectEndableSessions = `
-  select a.*, split_part(r.rolname, '_', 2) as client from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
-  where r.rolname ~ $1 and a.backend_type = 'client backend' and pg_has_role(r.oid, 'usage')`
+  select session.*, split_part(reader.rolname, '_', 2) as client
+  from pg_stat_activity as session join pg_roles as reader on reader.oid = session.usesysid
+  where reader.rolname ~ $1 and session.backend_type = 'client backend' and pg_has_role(reader.oid, 'usage')`
 
 /**
  * Ends the sessions that exceed the limits. Session time-outs alone do not suffice, because users can raise them. If
@@ -131,15 +134,17 @@ async function lowerPriority(pool: Pool, host: string, { niceness }: typeof read
  */
 async function freeNotificationQueue(pool: Pool, limits: typeof readerLimits): Promise<number> {
   for (let endedCount = 0; ; endedCount += 1) {
-    // Calling this function also removes notifications that all listeners have read.
+    // `pg_notification_queue_usage` also removes notifications that all listeners have read.
     const { rows } = await pool.query<{ usage: number }>('select pg_notification_queue_usage() as usage')
     if (rows[0]!.usage <= limits.notificationQueueShare) return endedCount
     const { rowCount } = await pool.query(
-      `select pg_terminate_backend(pid, 2000) from (
-         select pid from (${selectEndableSessions}) s where xact_start is not null
-         order by query ~* 'listen|notify' desc, xact_start limit 1) oldest`,
+      `with next_session as (
+         select pid from (${selectEndableSessions}) as session where xact_start is not null
+         order by query ~* 'listen|notify' desc, xact_start limit 1)
+       select pg_terminate_backend(pid, 2000) from next_session`,
       [readerLoginPattern],
     )
-    if (!rowCount) return endedCount
+    const hasNoSessionLeft = rowCount === 0
+    if (hasNoSessionLeft) return endedCount
   }
 }

@@ -1,7 +1,7 @@
 import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { copyInto } from '../copy/copy.ts'
-import { createFreeAssertion, type PostgresStagedTable } from '../staged-table.ts'
+import { createFreeBytesCheck, type PostgresStagedTable } from '../staged-table.ts'
 import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, toStagingComment, stagingName } from '../staging-table-ddl.ts'
@@ -33,18 +33,18 @@ export class RowCopies implements AsyncDisposable {
       )
       const names = columns.map(({ name }) => name)
       const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)
-      const assertFree = createFreeAssertion(this.#pools, load, signal)
+      const ensureFreeBytes = createFreeBytesCheck(this.#pools, load, signal)
       const request = {
         staging,
         columns: names.map((name) => escapeIdentifier(name)).join(', '),
         types: [],
         content: { format: 'copy-binary' as const, rows },
         frozen: false,
-        assertFree,
+        ensureFreeBytes,
       }
       await copyInto(this.#pools.copies, request, load.problemContext, signal)
       // COPY may have written more since the last check of the disk limit.
-      await assertFree?.()
+      await ensureFreeBytes?.()
     }
   }
 

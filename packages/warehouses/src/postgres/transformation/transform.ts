@@ -6,6 +6,7 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { RowCopies } from './dry-run-copies.ts'
 import { listBlockingSnapshots } from '../copy/blocking-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
+import { isInTransaction } from '../queries/read-transaction.ts'
 import { runStoppable, sessionOf } from '../queries/statement-watch.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import {
@@ -54,7 +55,7 @@ export async function runTransformation(
     const rowCounts = dry
       ? await endDryRun(client, otherConnections, transformationSchema, copies, signal)
       : await transformationSchema.close(client)
-    // Rows that a transformation wrote are not frozen.
+    // Rows that a transformation wrote are not frozen, so the publication waits for readers with older snapshots.
     const blockingSnapshots = await listBlockingSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: rowCounts[index]!, frozen: false }
@@ -62,6 +63,7 @@ export async function runTransformation(
       load.blockingSnapshots = [blockingSnapshots]
     }
   } catch (error) {
+    // Closes the connection first, because its transaction may still use the schema.
     borrowed[Symbol.dispose]()
     const dropOptions = { process: sessionOf(client), rescue: retain ? loads : [] }
     await dropRunSchema(otherConnections, transformationSchema.schema, dropOptions).catch(() => {})
@@ -119,9 +121,8 @@ async function runStatement(
       throw statementProblem(error, statementName, statement)
     },
   )
-  const isInTransaction = client.getTransactionStatus() === 'T'
   const isIdle = client.getTransactionStatus() === 'I'
-  if (dry && !isInTransaction)
+  if (dry && !isInTransaction(client))
     throw transformationFailed(`${statementName} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
   if (!dry && !isIdle)
     throw transformationFailed(

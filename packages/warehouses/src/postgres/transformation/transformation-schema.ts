@@ -28,16 +28,19 @@ export interface TransformationSchema {
   moveTables(client: ClientBase): Promise<number[]>
 }
 
+/**
+ * Returns the functions that create and drop the schema for the transformation of these loads. Runs no statement yet.
+ */
 export function createTransformationSchema(loads: readonly PostgresStagedTable[]): TransformationSchema {
   const first = loads[0]!
-  const schema = `sluice_${first.stagingTable}`.slice(0, 63)
+  const schema = `sluice_${first.stagingTable}`.slice(0, maxNameBytes)
   const name = escapeIdentifier(schema)
   const comment = escapeLiteral(JSON.stringify(toStagingComment(first.target)))
   const moveTables = async (client: ClientBase) => {
-    const rows: number[] = []
-    for (const load of loads) rows.push(await moveBack(client, schema, load))
+    const rowCounts: number[] = []
+    for (const load of loads) rowCounts.push(await moveBack(client, schema, load))
     await assertNothingLeft(client, schema)
-    return rows
+    return rowCounts
   }
   return {
     schema,
@@ -54,10 +57,11 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
     },
 
     async close(client) {
+      // The statements may have changed settings of the session.
       await client.query(`reset all; begin`)
-      const rows = await moveTables(client)
+      const rowCounts = await moveTables(client)
       await client.query(`drop schema ${name} cascade; commit`)
-      return rows
+      return rowCounts
     },
   }
 }
@@ -74,12 +78,7 @@ async function moveBack(
 ): Promise<number> {
   const qualifiedName = qualifyName(schema, target.table)
   const shape = await readShape(client, schema, target.table, { isPrepared: false })
-  const { rowCount: plainTableCount } = await client.query(
-    `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
-       and pg_has_role(relowner, 'usage') and not exists (select from pg_inherits where c.oid in (inhrelid, inhparent))`,
-    [shape?.oid],
-  )
-  if (!shape || !plainTableCount)
+  if (!shape || !(await isPlainTable(client, shape.oid)))
     throw transformationFailed(
       `The transformation dropped "${target.table}" or replaced it by another kind of object, so it cannot be published. Keep it as a plain table.`,
     )
@@ -103,22 +102,43 @@ async function moveBack(
 }
 
 /**
+ * True if the relation is an ordinary (`r`), permanent (`p`) table of the current role, without partitions, parent or
+ * child tables.
+ */
+async function isPlainTable(client: ClientBase, oid: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from pg_class where oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
+       and pg_has_role(relowner, 'usage')
+       and not exists (select from pg_inherits where $1::oid in (inhrelid, inhparent))`,
+    [oid],
+  )
+  return rowCount === 1
+}
+
+/**
  * Returns statements that turn generated columns, identity columns and columns with a default into ordinary ones with
  * their current values, because published tables support only ordinary columns. Also drops the sequences of the table.
  */
-async function dropColumnDefaults(client: ClientBase, table: unknown, qualifiedName: string): Promise<string[]> {
-  const { rows } = await client.query<{ name: string; property: 'identity' | 'expression' | 'default' }>(
-    `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as property
-     from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
-    [table],
+async function dropColumnDefaults(client: ClientBase, tableOid: number, qualifiedName: string): Promise<string[]> {
+  const { rows: columns } = await client.query<{ name: string; property: 'identity' | 'expression' | 'default' }>(
+    // The server stores the expression of a generated column like a default (`atthasdef`).
+    `select attname as name,
+       case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end
+         as property
+     from pg_attribute
+     where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
+    [tableOid],
   )
+  // The sequences of serial columns depend on the table automatically ('a').
   const { rows: sequences } = await client.query<{ name: string }>(
-    `select format('%I.%I', relnamespace::regnamespace::text, relname) as name from pg_depend join pg_class c on c.oid = objid
-     where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = $1::oid and relkind = 'S' and deptype = 'a'`,
-    [table],
+    `select format('%I.%I', sequence.relnamespace::regnamespace::text, sequence.relname) as name
+     from pg_depend as dependency join pg_class as sequence on sequence.oid = dependency.objid
+     where dependency.classid = 'pg_class'::regclass and sequence.relkind = 'S' and dependency.deptype = 'a'
+       and dependency.refclassid = 'pg_class'::regclass and dependency.refobjid = $1::oid`,
+    [tableOid],
   )
   return [
-    ...rows.map(
+    ...columns.map(
       ({ name, property }) => `alter table ${qualifiedName} alter column ${escapeIdentifier(name)} drop ${property}`,
     ),
     ...sequences.map(({ name }) => `drop sequence ${name}`),
@@ -135,13 +155,14 @@ const maxNameBytes = 63
  */
 async function renameIndexes(
   client: ClientBase,
-  table: unknown,
+  tableOid: number,
   schema: string,
   stagingTable: string,
 ): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
-    'select relname as name from pg_index join pg_class c on c.oid = indexrelid where indrelid = $1::oid order by c.oid',
-    [table],
+    `select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
+     where indrelid = $1::oid order by pg_class.oid`,
+    [tableOid],
   )
   return rows.map(({ name }, index) => {
     const suffix = `_i${index + 1}`
@@ -156,9 +177,12 @@ async function renameIndexes(
  */
 async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ type: string; identity: string }>(
-    `select o.type, o.identity from pg_depend d, pg_identify_object(d.classid, d.objid, 0) o
-     where d.refclassid = 'pg_namespace'::regclass and d.refobjid = to_regnamespace(quote_ident($1)) and d.deptype = 'n'
-     order by d.objid`,
+    // Every object in a schema has a normal dependency ('n') on the schema.
+    `select object.type, object.identity
+     from pg_depend as dependency, pg_identify_object(dependency.classid, dependency.objid, 0) as object
+     where dependency.refclassid = 'pg_namespace'::regclass and dependency.deptype = 'n'
+       and dependency.refobjid = to_regnamespace(quote_ident($1))
+     order by dependency.objid`,
     [schema],
   )
   if (rows.length === 0) return
@@ -169,9 +193,9 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
 }
 
 /**
- * Drops the schema with its contents, except the staging tables in `rescue`, which move back to the hidden schema.
- * Returns false if the schema does not exist. First ends the server process `process`, which may still use the schema,
- * and waits up to two seconds until it has ended.
+ * Drops a schema with its contents. Returns false if it does not exist. First ends the server process `process`, which
+ * may still use the schema, and waits up to two seconds until it has ended. Then moves the staging tables in `rescue`
+ * back to the hidden schema.
  */
 export async function dropRunSchema(
   pool: Pool,
@@ -183,6 +207,7 @@ export async function dropRunSchema(
     const name = escapeIdentifier(schema)
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
+    // A table has the name of its target or, if moving it back was interrupted, its own name again.
     const moveStatements = rescue.flatMap(({ target, stagingTable }) => [
       `alter table if exists ${qualifyName(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table if exists ${qualifyName(schema, stagingTable)} set schema sluice`,

@@ -45,7 +45,8 @@ export async function defineView(
     const limits = { seconds, signal, subject: `The query of ${qualifiedName}` }
     const runStatement = (statement: () => Promise<unknown>) =>
       runStoppable(pools.statements, client, limits, statement)
-    if (current && !view.recreate && hasSameDefinition(current, view)) await moveView(client, current, view)
+    const keepsDefinition = current && !view.recreate && hasSameDefinition(current, view)
+    if (keepsDefinition) await moveView(client, current, view)
     else await replaceCurrentView(client, view, { current, empty, maxBytes, runStatement })
     await client.query(
       `comment on ${viewKeyword(view.materialized)} ${qualifiedName} is ${escapeLiteral(formatViewComment(metadataOf(view)))}`,
@@ -78,8 +79,10 @@ async function findCurrentView(
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const viewWithId = await findManagedView(client, view.id)
   const relationWithName = await findRelation(client, view)
-  if (!relationWithName || relationWithName.oid === viewWithId?.oid) return viewWithId
-  const mayTakeOver = !viewWithId && view.takesOver && isView(relationWithName) && relationWithName.owned
+  const isNameAvailable = !relationWithName || relationWithName.oid === viewWithId?.oid
+  if (isNameAvailable) return viewWithId
+  const isOwnView = isView(relationWithName) && relationWithName.owned
+  const mayTakeOver = view.takesOver && viewWithId === undefined && isOwnView
   if (mayTakeOver) return relationWithName
   throw viewProblems.taken(qualifyName(view.schema, view.name))
 }
@@ -108,13 +111,17 @@ async function moveView(client: ClientBase, from: PostgresRelation & TablePlace,
  */
 async function exchangeGrants(client: ClientBase, oldSchema: string, view: TablePlace): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
-    `select format(case n.nspname when $1 then 'revoke select on %I.%I from %I' else 'grant select on %I.%I to %I' end,
-       $2::text, $3::text, pg_get_userbyid(g.grantee)) as statement
-     from pg_default_acl d join pg_namespace n on n.oid = d.defaclnamespace cross join lateral aclexplode(d.defaclacl) g
-     where d.defaclrole = current_user::regrole and d.defaclobjtype = 'r' and g.privilege_type = 'SELECT'
-       and g.grantee <> 0 and n.nspname in ($1, $2)
+    // The default privileges of a schema name the roles that may read its tables and views.
+    `select format(
+       case schema.nspname when $1 then 'revoke select on %I.%I from %I' else 'grant select on %I.%I to %I' end,
+       $2::text, $3::text, pg_get_userbyid(privilege.grantee)) as statement
+     from pg_default_acl as schema_default
+     join pg_namespace as schema on schema.oid = schema_default.defaclnamespace
+     cross join lateral aclexplode(schema_default.defaclacl) as privilege
+     where schema_default.defaclrole = current_user::regrole and schema_default.defaclobjtype = 'r'
+       and privilege.privilege_type = 'SELECT' and privilege.grantee <> 0 and schema.nspname in ($1, $2)
      -- Revokes first: a reader of both schemas keeps the access.
-     order by n.nspname <> $1`,
+     order by schema.nspname <> $1`,
     [oldSchema, view.schema, view.name],
   )
   for (const { statement } of rows) await client.query(statement)
@@ -154,7 +161,10 @@ async function replaceCurrentView(
   await replaceWithDependents(client, view, { current, temporaryView })
 }
 
-/** Creates the new view under a temporary name in its schema, and checks it. */
+/**
+ * Creates the new view under a temporary name in its schema. Throws if its query fails, if it reads hidden tables, or
+ * if a materialised view is too large.
+ */
 async function createTemporaryView(
   client: PoolClient,
   view: ViewDefinition,
@@ -192,9 +202,11 @@ async function replaceWithDependents(
   const qualifiedName = qualifyName(view.schema, view.name)
   const wasMaterialized = current.kind === 'm'
   const dependents = await listDependentViews(client, current.oid)
+  // Sluice may not drop and recreate the views of other roles.
   const viewsOfOthers = dependents.filter(({ owned }) => !owned).map(({ name }) => name)
   if (viewsOfOthers.length > 0) throw viewProblems.readByOthers(qualifiedName, viewsOfOthers)
   const indexes = wasMaterialized && view.materialized ? await listIndexes(client, current.oid) : []
+  // A view comes after the views that it reads, so the last view is dropped first.
   for (const { drop } of dependents.toReversed()) await client.query(drop)
   await client.query(`drop ${viewKeyword(wasMaterialized)} ${qualifiedName}`)
   await renameView(client, view, temporaryView)

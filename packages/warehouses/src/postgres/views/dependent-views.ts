@@ -53,47 +53,53 @@ const selectDependentViews = `
   ), longest_path as (
     select oid, max(depth) as depth from reader group by oid
   ), dependent_view as (
-    select c.*, format('%I.%I', n.nspname, c.relname) as name, longest_path.depth
-    from longest_path join pg_class c on c.oid = longest_path.oid join pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('v', 'm')
+    select relation.*, format('%I.%I', schema.nspname, relation.relname) as name, longest_path.depth
+    from longest_path join pg_class as relation on relation.oid = longest_path.oid
+    join pg_namespace as schema on schema.oid = relation.relnamespace
+    where relation.relkind in ('v', 'm')
   )
-  select v.name, v.relkind = 'm' as materialised, v.relispopulated as populated,
-    pg_has_role(v.relowner, 'usage') as owned, pg_get_viewdef(v.oid) as definition, v.reloptions as options,
-    obj_description(v.oid, 'pg_class') as comment,
-    array(${selectColumnCommentsOf('v')}) as comments,
-    array(select pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid = v.oid order by i.indexrelid) as indexes,
-    array(${selectGrantsOf('v')}) as grants,
-    array(${selectColumnGrantsOf('v')}) as column_grants,
-    array(${selectDefaultGranteesOf('v')}) as granted_by_default
-  from dependent_view v order by v.depth, v.oid`
+  select name, relkind = 'm' as materialised, relispopulated as populated,
+    pg_has_role(relowner, 'usage') as owned, pg_get_viewdef(oid) as definition, reloptions as options,
+    obj_description(oid, 'pg_class') as comment,
+    array(${selectColumnCommentsOf('dependent_view')}) as comments,
+    array(
+      select pg_get_indexdef(indexrelid) from pg_index where indrelid = dependent_view.oid order by indexrelid
+    ) as indexes,
+    array(${selectGrantsOf('dependent_view')}) as grants,
+    array(${selectColumnGrantsOf('dependent_view')}) as column_grants,
+    array(${selectDefaultGranteesOf('dependent_view')}) as granted_by_default
+  from dependent_view order by depth, oid`
 
 /**
  * Selects a COMMENT statement for each commented column of a view. `view` is the alias of the view's row in
  * `dependent_view`.
  */
 function selectColumnCommentsOf(view: string): string {
-  return `select format('comment on column %s.%I is %L', ${view}.name, a.attname, col_description(a.attrelid, a.attnum))
-    from pg_attribute a
-    where a.attrelid = ${view}.oid and a.attnum > 0 and col_description(a.attrelid, a.attnum) is not null`
+  return `select format('comment on column %s.%I is %L', ${view}.name, attname, col_description(attrelid, attnum))
+    from pg_attribute
+    where attrelid = ${view}.oid and attnum > 0 and col_description(attrelid, attnum) is not null`
 }
 
 /** Selects a GRANT statement for each privilege on a view that its owner gave to another role. */
 function selectGrantsOf(view: string): string {
   return `select format('grant %s on %s to %s%s', acl.privilege_type, ${view}.name, ${granteeOf('acl')}, ${grantOptionOf('acl')})
-    from aclexplode(${view}.relacl) acl where acl.grantee <> ${view}.relowner`
+    from aclexplode(${view}.relacl) as acl where acl.grantee <> ${view}.relowner`
 }
 
 /** Selects a GRANT statement for each privilege on a single column of a view. */
 function selectColumnGrantsOf(view: string): string {
-  return `select format('grant %s (%I) on %s to %s%s', acl.privilege_type, a.attname, ${view}.name, ${granteeOf('acl')}, ${grantOptionOf('acl')})
-    from pg_attribute a, aclexplode(a.attacl) acl where a.attrelid = ${view}.oid and not a.attisdropped`
+  return `select format(
+      'grant %s (%I) on %s to %s%s',
+      acl.privilege_type, attname, ${view}.name, ${granteeOf('acl')}, ${grantOptionOf('acl')})
+    from pg_attribute, aclexplode(attacl) as acl where attrelid = ${view}.oid and not attisdropped`
 }
 
 /** Selects the roles that get a privilege on each new view of the same owner and schema by default. */
 function selectDefaultGranteesOf(view: string): string {
-  return `select distinct ${granteeOf('acl')} from pg_default_acl d, aclexplode(d.defaclacl) acl
-    where d.defaclrole = ${view}.relowner and d.defaclobjtype = 'r' and d.defaclnamespace in (0, ${view}.relnamespace)
-      and acl.grantee <> ${view}.relowner`
+  return `select distinct ${granteeOf('acl')} from pg_default_acl, aclexplode(defaclacl) as acl
+    where defaclrole = ${view}.relowner and defaclobjtype = 'r' and acl.grantee <> ${view}.relowner
+      -- Namespace 0 stands for all schemas.
+      and defaclnamespace in (0, ${view}.relnamespace)`
 }
 
 /** Returns the SQL expression for the quoted role that an entry of `aclexplode` names. `acl` is the entry's alias. */

@@ -13,6 +13,9 @@ export const metadataOf = (view: ViewDefinition): ViewMetadata => ({ id: view.id
 /** Returns the comment of a managed view. `parseViewComment` reverses it. */
 export const formatViewComment = (metadata: ViewMetadata): string => JSON.stringify({ sluiceView: metadata })
 
+/** Returns the start of the comment of the view with this id, up to the id. */
+const startOfViewComment = (id: string): string => `{"sluiceView":{"id":${JSON.stringify(id)},`
+
 /** Parses the metadata in a view's comment. Returns undefined for any other comment. */
 function parseViewComment(comment: string | null): ViewMetadata | undefined {
   if (!comment?.startsWith('{"sluiceView":')) return undefined
@@ -36,28 +39,36 @@ export interface PostgresRelation {
   managed?: ViewMetadata
 }
 
-const selectRelation = `select c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
-  obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
-  from pg_class c join pg_namespace n on n.oid = c.relnamespace`
+const selectRelation = `select relation.oid::int8, relation.relkind as kind,
+  pg_has_role(relation.relowner, 'usage') as owned, relation.relispopulated as populated,
+  obj_description(relation.oid, 'pg_class') as comment, schema.nspname as schema, relation.relname as name
+  from pg_class as relation join pg_namespace as schema on schema.oid = relation.relnamespace`
 
 /** Finds a table or view by its name. */
 export async function findRelation(
   client: ClientBase,
   { schema, name }: TablePlace,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const { rows } = await client.query(`${selectRelation} where n.nspname = $1 and c.relname = $2`, [schema, name])
+  const { rows } = await client.query(`${selectRelation} where schema.nspname = $1 and relation.relname = $2`, [
+    schema,
+    name,
+  ])
   return rows[0] && parseRelationRow(rows[0])
 }
 
-/** Finds a managed view by its id, in any schema. */
+/** Finds a managed view by its id, in any schema. The comment of a managed view is JSON that starts with its id. */
 export async function findManagedView(
   client: ClientBase,
   id: string,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(
-    `${selectRelation} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
-     where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
-    [`{"sluiceView":{"id":${JSON.stringify(id)},`],
+    `${selectRelation}
+     join pg_description as relation_comment on relation_comment.objoid = relation.oid
+       and relation_comment.classoid = 'pg_class'::regclass and relation_comment.objsubid = 0
+     where relation.relkind in ('v', 'm') and pg_has_role(relation.relowner, 'usage')
+       and starts_with(relation_comment.description, $1)
+     order by relation.oid limit 1`,
+    [startOfViewComment(id)],
   )
   return rows[0] && parseRelationRow(rows[0])
 }
@@ -83,16 +94,21 @@ const isUnmanaged = (oid: string): string =>
 /** Returns the tables and views that a view reads directly, or through unmanaged views. */
 export async function listReads(client: ClientBase, viewOid: number): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
-    `with recursive source (oid) as (
-       select direct.relation from (${selectDirectReads}) as direct where direct.view = $1::oid
+    // Starts with what the view itself reads, and then adds what the unmanaged views among the sources read.
+    `with recursive direct_read as not materialized (${selectDirectReads}), source (oid) as (
+       select relation from direct_read where view = $1::oid
        union
-       select direct.relation from source join pg_class v on v.oid = source.oid and v.relkind in ('v', 'm')
-       join (${selectDirectReads}) as direct on direct.view = v.oid
-       where ${isUnmanaged('v.oid')}
+       select direct_read.relation from source
+       join pg_class as view on view.oid = source.oid and view.relkind in ('v', 'm')
+       join direct_read on direct_read.view = view.oid
+       where ${isUnmanaged('view.oid')}
      )
-     select n.nspname as schema, c.relname as name from source join pg_class c on c.oid = source.oid
-     join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname not in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'p', 'v', 'm', 'f')
+     select schema.nspname as schema, relation.relname as name
+     from source join pg_class as relation on relation.oid = source.oid
+     join pg_namespace as schema on schema.oid = relation.relnamespace
+     where schema.nspname not in ('pg_catalog', 'information_schema')
+       -- Tables, partitioned tables, views, materialised views and foreign tables.
+       and relation.relkind in ('r', 'p', 'v', 'm', 'f')
      order by 1, 2`,
     [viewOid],
   )
@@ -108,10 +124,10 @@ export async function listViewReads(client: ClientBase, place: TablePlace): Prom
 /** True if a view reads a relation, directly or through other views. */
 export async function readsRelation(client: ClientBase, viewOid: number, relationOid: number): Promise<boolean> {
   const { rowCount } = await client.query(
-    `with recursive source (oid) as (
-       select direct.relation from (${selectDirectReads}) as direct where direct.view = $1::oid
+    `with recursive direct_read as not materialized (${selectDirectReads}), source (oid) as (
+       select relation from direct_read where view = $1::oid
        union
-       select direct.relation from source join (${selectDirectReads}) as direct on direct.view = source.oid
+       select direct_read.relation from source join direct_read on direct_read.view = source.oid
      )
      select from source where oid = $2::oid`,
     [viewOid, relationOid],
@@ -122,10 +138,14 @@ export async function readsRelation(client: ClientBase, viewOid: number, relatio
 /** Lists at most 100 unmanaged views that read a relation directly, as `schema.name`. */
 export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
   const { rows } = await client.query<{ qualifiedName: string }>(
-    `select distinct vn.nspname || '.' || v.relname as "qualifiedName" from (${selectDirectReads}) as direct
-     join pg_class v on v.oid = direct.view join pg_namespace vn on vn.oid = v.relnamespace
-     join pg_class c on c.oid = direct.relation join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = $1 and c.relname = $2 and ${isUnmanaged('v.oid')} order by 1 limit 100`,
+    `select distinct view_schema.nspname || '.' || view.relname as "qualifiedName"
+     from (${selectDirectReads}) as direct_read
+     join pg_class as view on view.oid = direct_read.view
+     join pg_namespace as view_schema on view_schema.oid = view.relnamespace
+     join pg_class as relation on relation.oid = direct_read.relation
+     join pg_namespace as schema on schema.oid = relation.relnamespace
+     where schema.nspname = $1 and relation.relname = $2 and ${isUnmanaged('view.oid')}
+     order by 1 limit 100`,
     [schema, name],
   )
   return rows.map(({ qualifiedName }) => qualifiedName)
