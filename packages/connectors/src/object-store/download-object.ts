@@ -2,7 +2,7 @@ import { ftruncate, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { diskProblem } from '@sluice/file-formats/spool/spool-file'
-import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
+import { createBackoff, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 
@@ -131,7 +131,7 @@ async function downloadPart(
   signal: AbortSignal,
 ): Promise<void> {
   let position = from
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  const backoff = createBackoff({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   while (position < to) {
     const positionBefore = position
     try {
@@ -153,8 +153,8 @@ async function downloadPart(
       }
       if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
-      if (position > positionBefore) attempts.reset()
-      await attempts.waitAfter(error)
+      if (position > positionBefore) backoff.reset()
+      await backoff.waitOrThrow(error)
     }
   }
 }
@@ -175,7 +175,7 @@ async function downloadDecompressed(
   const maxBytes = Math.min(limits.maxObjectBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
   let position = 0
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  const backoff = createBackoff({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   for (;;) {
     const positionBefore = position
     try {
@@ -193,8 +193,8 @@ async function downloadDecompressed(
       }
       return position
     } catch (error) {
-      if (position > positionBefore) attempts.reset()
-      await attempts.waitAfter(error)
+      if (position > positionBefore) backoff.reset()
+      await backoff.waitOrThrow(error)
     }
   }
 }
