@@ -39,9 +39,9 @@ const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<Sql
   select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
 
 const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
-  'userGroups.id': { column: 'g.uid', type: 'uid', some: matchAny },
-  'userGroups.code': { column: 'g.code', type: 'string', some: matchAny },
-  'userGroups.name': { column: 'g.name', type: 'string', some: matchAny },
+  'userGroups.id': { column: 'g.uid', type: 'uid', toExists: matchAny },
+  'userGroups.code': { column: 'g.code', type: 'string', toExists: matchAny },
+  'userGroups.name': { column: 'g.name', type: 'string', toExists: matchAny },
 })
 
 const clientPropertiesForManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
@@ -58,10 +58,10 @@ const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] =>
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
     (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
   type: 'string',
-  location: {
+  relatedRow: {
     column: 'a.username',
     within: 'a.search_text',
-    where: (condition) => sql`${sql.ref(`r.${author}`)} in (
+    toCondition: (condition) => sql`${sql.ref(`r.${author}`)} in (
       select a.uid from users a where ${condition}
       union all
       select a.uid from (
