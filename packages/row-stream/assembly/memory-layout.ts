@@ -38,19 +38,29 @@ export let registers: usize = 0
 export let sample: usize = 0
 export let sampleLimit: usize = 0
 
-/** Computes the areas for this number of columns, and clears them, so that nothing remains of the previous table. */
+const CACHE_LINE_BYTES: usize = 64
+/** The unit of `memory.size` and `memory.grow`. */
+const PAGE_BYTES: usize = 65_536
+
+/** Returns the next multiple of `unit` at or after a position. */
+@inline function roundUp(position: usize, unit: usize): usize { return (position + unit - 1) / unit * unit }
+
+/**
+ * Sets the positions of the areas for this number of columns, one area after another. Clears the areas, so that nothing
+ * remains of the previous table.
+ */
 export function allocateAreas(columns: i32, sampleBytes: i32): void {
   columnCount = columns
   const count = <usize>columns
-  slots = (STATES + count * STATE_BYTES + 63) & ~63
+  slots = roundUp(STATES + count * STATE_BYTES, CACHE_LINE_BYTES)
   registers = slots + count * SLOT_COUNT * SLOT_BYTES
   values = registers + count * REGISTER_COUNT
   sample = values + count * MAX_COUNTED_VALUES * VALUE_BYTES
   sampleLimit = sample + <usize>sampleBytes
-  const pages = memory.size()
-  const missing = <i32>((sampleLimit + 0xffff) >>> 16) - pages
-  if (missing > 0) memory.grow(missing)
-  // Clears only used pages. New pages are zero, and writing to them would allocate their memory.
-  const usedEnd = min(sampleLimit, <usize>pages << 16)
-  if (usedEnd > IN) memory.fill(IN, 0, usedEnd - IN)
+  const allocatedPages = <usize>memory.size()
+  const neededPages = roundUp(sampleLimit, PAGE_BYTES) / PAGE_BYTES
+  if (neededPages > allocatedPages) memory.grow(<i32>(neededPages - allocatedPages))
+  // Clears only the pages that existed before. New pages are zero, and writing to them would allocate their memory.
+  const clearedEnd = min(sampleLimit, allocatedPages * PAGE_BYTES)
+  if (clearedEnd > IN) memory.fill(IN, 0, clearedEnd - IN)
 }
