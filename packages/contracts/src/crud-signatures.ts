@@ -149,10 +149,7 @@ export function defineBulkSignature<
 ) {
   const pluralTitle = plural[0]!.toUpperCase() + plural.slice(1)
   const singularTitle = pluralTitle.slice(0, -1)
-  const savedObject = Type.Object(
-    { ...savedFields, ...more },
-    { ...noUnknownFields, title: `Saved${singularTitle}` },
-  )
+  const savedObject = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${singularTitle}` })
   const defineListContract = (title: string, item: object, minItems: number) =>
     defineContract(
       title,

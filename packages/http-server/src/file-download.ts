@@ -95,9 +95,7 @@ async function sendDownloadBody(
   signal: AbortSignal,
 ): Promise<void> {
   if (!bytes) return void response.status(200).end()
-  const range = isContinued
-    ? parseRange(request.headers.range, request.get('if-range'), etagOfBytes(bytes))
-    : undefined
+  const range = isContinued ? parseRange(request.headers.range, request.get('if-range'), etagOfBytes(bytes)) : undefined
   if (range) return sendRange(response, bytes, range, signal)
   response.status(200)
   await sendBytes(response, bytes.read(0, signal), signal)

@@ -347,8 +347,7 @@ function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
     converted.properties = Object.fromEntries(
       fields.map(([name, field]) => [name, required.includes(name) ? convert(field) : allowNull(convert(field))]),
     )
-    const differsFromResponse =
-      titlesOfResponses.has(title) && JSON.stringify(converted) !== JSON.stringify(schema)
+    const differsFromResponse = titlesOfResponses.has(title) && JSON.stringify(converted) !== JSON.stringify(schema)
     return differsFromResponse ? { ...converted, title: `${title}Body` } : converted
   }
 
