@@ -40,7 +40,7 @@ export async function* events<Path extends string, Query, Body, Data>(
   const { params, query, body, signal, headers } = input as UntypedInput
   const { restoreForMs = defaultRestoreMs, silenceLimitMs = defaultSilenceLimitMs } = input
   // `parseEvents` updates both fields with what the stream contains.
-  const streamState = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
+  const streamState: StreamState = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
   let lastReceivedAt = Date.now()
   for (;;) {
     try {

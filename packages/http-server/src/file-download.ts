@@ -70,7 +70,9 @@ export async function sendDownload(
   }
 }
 
-/** Calls `onClose` once, when the response has ended or the client has disconnected. Then aborts the returned signal. */
+/**
+ * Returns a signal that aborts when the response has ended or the client has disconnected. Then calls `onClose` once.
+ */
 function abortOnClose(request: Request, response: Response, onClose: () => void): AbortSignal {
   const closing = new AbortController()
   const close = () => {
