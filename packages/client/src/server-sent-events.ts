@@ -99,7 +99,7 @@ export async function* readTexts(
   }
 }
 
-/** What the next connection needs to continue a stream. */
+/** The position and delay with which the next connection continues a stream. */
 interface StreamState {
   lastEventId: string
   reconnectDelayMs: number

@@ -133,10 +133,10 @@ function sendWithProgress(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const abort = () => request.abort()
-    const onEnd = (type: 'load' | 'error' | 'abort', settle: () => void) =>
+    const onEnd = (type: 'load' | 'error' | 'abort', complete: () => void) =>
       request.addEventListener(type, () => {
         signal?.removeEventListener('abort', abort)
-        settle()
+        complete()
       })
     request.open(method, url.href)
     ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))

@@ -62,7 +62,7 @@ const lastLowSurrogate = 0xdfff
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /** Where the low surrogate of the last escape must start. Undefined if that escape was not a high surrogate. */
+  /** The position at which a low surrogate must start. Undefined if the last escape was not a high surrogate. */
   let expectedLowAt: number | undefined
   for (const { 0: escape, 1: hex, index } of text.matchAll(escapePattern)) {
     const codeUnit = hex === undefined ? 0 : Number.parseInt(hex, 16)

@@ -66,7 +66,7 @@ interface PermittedAction {
   writes: boolean
 }
 
-/** Returns the actions whose operations accept the roles of the caller. */
+/** Returns the actions that the caller's roles permit. */
 function listActionsOfRoles(signatures: RecordSignatures, caller: Caller): PermittedAction[] {
   const { read, update: write, run, share, delete: remove } = signatures
   const operations: [RecordAction, Guarded | undefined][] = [

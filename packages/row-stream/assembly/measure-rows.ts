@@ -3,9 +3,10 @@ import {
   INFINITY, initializeState, typeAt, minBytesAt, maxCharactersAt, NEGATIVE_INFINITY, NOT_A_NUMBER, NULLS, minCharactersAt, stateOf,
   widenCharacterRange, widenRange,
 } from './column-state'
-import { FIELD_COUNT_BYTES, readFieldCount, readValueBytes, VALUE_LENGTH_BYTES } from './copy-format'
 import { countValue, storeBytes, storeKey, COUNTED_BEFORE } from './count-values'
-import { columnCount, IN, STATE_BYTES, STATES } from './memory-layout'
+import {
+  columnCount, FIELD_COUNT_BYTES, IN, readFieldCount, readValueBytes, STATE_BYTES, STATES, VALUE_LENGTH_BYTES,
+} from './memory-layout'
 import { countCharacters, updateNumericRange, updateTextRange } from './min-max-bytes'
 import { drawRow, sampleRow } from './sample-rows'
 import { hashBytes, hashNumber, hashNumeric, hashText } from './value-hashes'

@@ -7,6 +7,16 @@
 export const IN: usize = 0x1000
 export const IN_BYTES: i32 = 1 << 20
 
+/** The bytes of the number of fields of a row in IN, and of the length before each value. Both are big-endian. */
+export const FIELD_COUNT_BYTES: usize = 2
+export const VALUE_LENGTH_BYTES: usize = 4
+
+/** Returns the number of fields of the row at `at`. */
+@inline export function readFieldCount(at: usize): i32 { return <i32>bswap<u16>(load<u16>(at)) }
+
+/** Returns the length in bytes of the value after `at`, or -1 for null. */
+@inline export function readValueBytes(at: usize): i32 { return <i32>bswap<u32>(load<u32>(at)) }
+
 /** The first bytes of a text that is longer than IN, then its hash. */
 export const LONG_TEXT: usize = IN + <usize>IN_BYTES + 64
 const LONG_TEXT_BYTES: usize = 128

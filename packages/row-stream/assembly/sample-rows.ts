@@ -2,8 +2,7 @@ import {
   AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, typeAt,
   stateOf,
 } from './column-state'
-import { FIELD_COUNT_BYTES, readValueBytes, VALUE_LENGTH_BYTES } from './copy-format'
-import { STORED_BYTES, sample, sampleLimit } from './memory-layout'
+import { FIELD_COUNT_BYTES, readValueBytes, STORED_BYTES, sample, sampleLimit, VALUE_LENGTH_BYTES } from './memory-layout'
 import { hashNumber, hashNumeric, hashText } from './value-hashes'
 import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './value-keys'
 

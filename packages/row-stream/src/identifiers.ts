@@ -60,7 +60,7 @@ function createPositionName(index: number, usedNames: Set<string>): string {
   return name
 }
 
-/** The places before a capital that starts a word: after a lower-case letter or digit, or before one (`HTTPServer`). */
+/** The places before a capital that starts a word, as in `firstName` and `HTTPServer`. */
 const camelCaseBoundary = /(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
 const otherCharacters = /[^\p{L}\p{M}\p{N}]+/gu
 

@@ -221,14 +221,14 @@ function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, a
 }
 
 /** The bytes of the length before each value. A null has only the length -1. */
-const lengthBytes = 4
+const lengthPrefixBytes = 4
 const nullLength = -1
 
 /** Returns a writer for values of `width` bytes. `writeValue` writes a value that is not null. */
 function createFixedWriter<V extends ColumnVector>(width: number, writeValue: WriteValue<V>): CellWriter {
   return {
     measure({ nulls }, from, to, rowSizes) {
-      for (let row = from; row < to; row++) rowSizes[row]! += nulls[row] ? lengthBytes : lengthBytes + width
+      for (let row = from; row < to; row++) rowSizes[row]! += nulls[row] ? lengthPrefixBytes : lengthPrefixBytes + width
     },
     write(vector, from, to, { view, cursors }) {
       const { nulls } = vector
@@ -236,12 +236,12 @@ function createFixedWriter<V extends ColumnVector>(width: number, writeValue: Wr
         const at = cursors[row]!
         if (nulls[row]) {
           view.setInt32(at, nullLength)
-          cursors[row] = at + lengthBytes
+          cursors[row] = at + lengthPrefixBytes
           continue
         }
         view.setInt32(at, width)
-        writeValue(vector as V, row, view, at + lengthBytes)
-        cursors[row] = at + lengthBytes + width
+        writeValue(vector as V, row, view, at + lengthPrefixBytes)
+        cursors[row] = at + lengthPrefixBytes + width
       }
     },
   }
@@ -257,7 +257,7 @@ function createBytesWriter({ isJsonb }: { isJsonb: boolean }): CellWriter {
     measure(vector, from, to, rowSizes) {
       const { nulls, lengths } = vector as BytesVector
       for (let row = from; row < to; row++)
-        rowSizes[row]! += nulls[row] ? lengthBytes : lengthBytes + versionBytes + lengths[row]!
+        rowSizes[row]! += nulls[row] ? lengthPrefixBytes : lengthPrefixBytes + versionBytes + lengths[row]!
     },
     write(vector, from, to, { bytes: targetBytes, view, cursors }) {
       const { nulls, data, starts, lengths } = vector as BytesVector
@@ -266,14 +266,14 @@ function createBytesWriter({ isJsonb }: { isJsonb: boolean }): CellWriter {
         const at = cursors[row]!
         if (nulls[row]) {
           view.setInt32(at, nullLength)
-          cursors[row] = at + lengthBytes
+          cursors[row] = at + lengthPrefixBytes
           continue
         }
         const length = lengths[row]!
         const start = starts[row]!
         view.setInt32(at, versionBytes + length)
-        if (isJsonb) targetBytes[at + lengthBytes] = jsonbVersion
-        const valueAt = at + lengthBytes + versionBytes
+        if (isJsonb) targetBytes[at + lengthPrefixBytes] = jsonbVersion
+        const valueAt = at + lengthPrefixBytes + versionBytes
         if (length < minNativeCopyBytes) copyShort(source, start, view, valueAt, length)
         else targetBytes.set(data.subarray(start, start + length), valueAt)
         cursors[row] = valueAt + length

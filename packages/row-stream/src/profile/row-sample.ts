@@ -72,7 +72,7 @@ function listFirstValues(bytes: Buffer, start: number, end: number, rowCount: nu
   return addresses
 }
 
-/** Reads the text or numeric whose tag is at `address`. */
+/** Reads the text or numeric that starts with a tag at `address`. */
 const readSampledText = (bytes: Buffer, address: number): SampledText => ({
   length: bytes.readUInt32LE(address + textOffsets.length),
   hash: bytes.readBigUInt64LE(address + textOffsets.hash),
