@@ -111,8 +111,8 @@ export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessTo
   }
 
   return async (rejectedToken) => {
-    const needsNoRenewal = current && current.token !== rejectedToken && Date.now() < current.renewAt
-    if (needsNoRenewal) return current!.token
+    const isCurrentValid = current && current.token !== rejectedToken && Date.now() < current.renewAt
+    if (isCurrentValid) return current!.token
     renewal ??= renewToken(rejectedToken).finally(() => {
       renewal = undefined
     })

@@ -123,7 +123,7 @@ function removeNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   return items.some((item, index) => item !== value[index]) ? items : value
 }
 
-/** Does the same as `removeNulls` for an object. Keeps fields that the schema does not know. */
+/** Converts the fields of an object as `removeNulls` does. Fields that the schema does not know stay unchanged. */
 function removeNullFields({ properties = {}, required = [] }: JsonSchema, value: object): unknown {
   let isChanged = false
   const fields: [string, unknown][] = []
