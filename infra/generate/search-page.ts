@@ -141,7 +141,7 @@ function formatProperties(properties: Properties): string {
 }
 
 function formatProperty(name: string, property: Property): string {
-  const ordered = property.type !== 'strings' && !property.some
+  const ordered = property.type !== 'strings' && !property.toExists
   const enumValues =
     property.type === 'enum' && property.values.length <= maxListedValues ? ` (${property.values.join(', ')})` : ''
   const roles = property.onlyFor ? ` with ${property.onlyFor.join(' or ')}` : ''

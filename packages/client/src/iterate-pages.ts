@@ -17,22 +17,22 @@ type PagedInput<Path extends string, Query, Body> =
 const defaultPageSize = 200
 
 /**
- * Yields the pages of a list or search, from the first page or from the one in the input. Requests each page when it is
- * needed.
+ * Yields the pages of a list or search, starting with the page in the input or with the first one. Requests a page only
+ * when the caller asks for it.
  */
 export async function* pages<Path extends string, Query, Body, Result extends readonly unknown[]>(
   client: ServiceClient,
   operation: Operation<Path, Query, Body, Result>,
   ...[input]: PagedInput<Path, Query, Body>
 ): AsyncGenerator<ListPage<ItemOf<Result>>, void, void> {
-  const untypedInput = (input ?? {}) as UntypedInput
-  let position: object | undefined = {}
-  while (position) {
-    const request = setPosition(operation, untypedInput, position)
-    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, request)
+  const firstInput = (input ?? {}) as UntypedInput
+  let pageInput: UntypedInput | undefined = withPagePosition(operation, firstInput, {})
+  while (pageInput) {
+    const { headers, body } = await client.send<ItemOf<Result>[]>(operation, pageInput)
     const total = headers.get('x-total-count')
     yield { items: body, total: total === null ? undefined : Number(total) }
-    position = readNextPosition(headers)
+    const nextPosition = findNextPosition(headers)
+    pageInput = nextPosition && withPagePosition(operation, firstInput, nextPosition)
   }
 }
 
@@ -45,8 +45,15 @@ export async function* items<Path extends string, Query, Body, Result extends re
   for await (const page of pages(client, operation, ...input)) yield* page.items
 }
 
-/** Returns the input for the page at a position. A search contains its position in the body, a list in the query. */
-function setPosition({ method }: Operation, { query, body, ...input }: UntypedInput, position: object): UntypedInput {
+/**
+ * Returns the input with another page position and the default page size. A search contains its position in the body, a
+ * list in the query.
+ */
+function withPagePosition(
+  { method }: Operation,
+  { query, body, ...input }: UntypedInput,
+  position: object,
+): UntypedInput {
   const size = { pageSize: defaultPageSize }
   if (method === 'get') return { ...input, query: { ...size, ...(query as object), ...position } }
   const { paging, ...search } = (body ?? {}) as { paging?: object }
@@ -54,7 +61,7 @@ function setPosition({ method }: Operation, { query, body, ...input }: UntypedIn
 }
 
 /** Returns the position of the next page: its cursor, or its number in lists without cursors. */
-function readNextPosition(headers: Headers): object | undefined {
+function findNextPosition(headers: Headers): object | undefined {
   const after = headers.get('x-next-cursor')
   if (after !== null) return { after, page: undefined }
   const page = Number(headers.get('x-page'))

@@ -41,57 +41,69 @@ const endStatuses: readonly number[] = [404, 410, 413, 422]
  * renewed token.
  */
 export function resumableTransport(file: Blob, options: ResumableOptions = {}): RequestTransport {
-  /** The address of the upload, once it is known. */
+  /** The address of the unfinished upload. Kept between calls, so that a repeated call continues the upload. */
   let address: string | undefined
   return async (url, init) => {
     const uploadsUrl = buildUploadsUrl(url)
-    const storageKey = buildStorageKey(uploadsUrl, file, options)
-    if (storageKey) address ??= await findStoredAddress(options.storage!, storageKey, uploadsUrl)
+    const store = openAddressStore(uploadsUrl, file, options)
+    address ??= await store.find()
+    const saveAddress = async (newAddress: string) => {
+      address = newAddress
+      await store.save(newAddress)
+    }
     const removeAddress = async () => {
       address = undefined
-      if (storageKey) await options.storage!.removeItem(storageKey)
-    }
-    const storeAddress = async (uploadAddress: string) => {
-      address = uploadAddress
-      if (storageKey) await options.storage!.setItem(storageKey, uploadAddress)
+      await store.remove()
     }
     const name = url.searchParams.get('name') ?? (file as Blob & { name?: string }).name
-    const send = () => sendFile(file, { uploadsUrl, address, name, storeAddress }, init, options)
-    const isContinued = address !== undefined
+    const send = () => sendFile(file, { uploadsUrl, address, name, saveAddress }, init, options)
+
+    const continuesUpload = address !== undefined
     let refusal = await send()
-    // The service has deleted the upload that this call continued, so start a new one.
-    if (refusal && isContinued && isGone(refusal)) {
+    const mustStartAgain = continuesUpload && refusal !== undefined && isDeletedUpload(refusal)
+    if (mustStartAgain) {
       await removeAddress()
       refusal = await send()
     }
-    const readUpload = () =>
-      fetch(address!, {
-        ...init,
-        method: 'GET',
-        headers: readHeaders(init, 'application/json, application/problem+json'),
-      })
     if (refusal) {
-      // The response to HEAD has no body, so GET is sent to get the reason.
-      const hasNoReason = address !== undefined && (await refusal.clone().text()) === ''
-      const explained = hasNoReason ? await readUpload() : refusal
+      const explainedRefusal = await explainRefusal(refusal, address, init)
       if (endStatuses.includes(refusal.status)) await removeAddress()
-      return explained.ok ? refusal : explained
+      return explainedRefusal
     }
-    const response = await readUpload()
-    if (!response.ok) return response
-    const { file: result } = (await response.json()) as { file?: object }
+    const uploadResponse = await getUpload(address!, init)
+    if (!uploadResponse.ok) return uploadResponse
+    const { file: uploadedFile } = (await uploadResponse.json()) as { file?: object }
     await removeAddress()
-    return Response.json(result)
+    return Response.json(uploadedFile)
   }
 }
 
-const isGone = ({ status }: Response): boolean => status === 404 || status === 410
+const isDeletedUpload = ({ status }: Response): boolean => status === 404 || status === 410
+
+/** Requests the state of an upload. After the last byte, it contains the stored file. */
+const getUpload = (address: string, init: RequestInit): Promise<Response> =>
+  fetch(address, {
+    ...init,
+    method: 'GET',
+    headers: readHeaders(init, 'application/json, application/problem+json'),
+  })
+
+/**
+ * Returns a refusal with its reason. The response to the HEAD request of tus has no body, so the reason is the response
+ * to a GET request.
+ */
+async function explainRefusal(refusal: Response, address: string | undefined, init: RequestInit): Promise<Response> {
+  const hasReason = (await refusal.clone().text()) !== ''
+  if (hasReason || address === undefined) return refusal
+  const uploadResponse = await getUpload(address, init)
+  return uploadResponse.ok ? refusal : uploadResponse
+}
 
 interface UploadDestination {
   uploadsUrl: string
   address: string | undefined
   name: string | undefined
-  storeAddress(address: string): Promise<void>
+  saveAddress(address: string): Promise<void>
 }
 
 /**
@@ -100,7 +112,7 @@ interface UploadDestination {
  */
 function sendFile(
   file: Blob,
-  { uploadsUrl, address, name, storeAddress }: UploadDestination,
+  { uploadsUrl, address, name, saveAddress }: UploadDestination,
   init: RequestInit,
   { onProgress, retryDelays = defaultRetryDelays }: ResumableOptions,
 ): Promise<Response | undefined> {
@@ -126,7 +138,7 @@ function sendFile(
         upload.options.endpoint = null
         // A proxy may serve the service under another origin or path than the one that the service knows.
         upload.url = `${uploadsUrl}/${upload.url!.slice(upload.url!.lastIndexOf('/') + 1)}`
-        storeAddress(upload.url).catch((error: unknown) => end(() => reject(error)))
+        saveAddress(upload.url).catch((error: unknown) => end(() => reject(error)))
       },
       onProgress: (sent, size) => onProgress?.(sent, size),
       onSuccess: () => end(() => resolve(undefined)),
@@ -175,6 +187,18 @@ function buildUploadsUrl({ origin, pathname }: URL): string {
 function readHeaders({ headers }: RequestInit, accept?: string): Record<string, string> {
   const { 'content-type': _mediaType, ...others } = Object.fromEntries(new Headers(headers as Headers))
   return { ...others, ...(accept && { accept }) }
+}
+
+/** Returns the methods for the upload's address in the storage. They do nothing if the upload is not stored. */
+function openAddressStore(uploadsUrl: string, file: Blob, options: ResumableOptions) {
+  const { storage } = options
+  const key = buildStorageKey(uploadsUrl, file, options)
+  if (!storage || !key) return { find: async () => undefined, save: async () => {}, remove: async () => {} }
+  return {
+    find: () => findStoredAddress(storage, key, uploadsUrl),
+    save: async (address: string) => void (await storage.setItem(key, address)),
+    remove: async () => void (await storage.removeItem(key)),
+  }
 }
 
 /**

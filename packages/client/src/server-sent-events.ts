@@ -39,27 +39,34 @@ export async function* events<Path extends string, Query, Body, Data>(
 ): AsyncGenerator<ServerSentEvent<Data>, void, void> {
   const { params, query, body, signal, headers } = input as UntypedInput
   const { restoreForMs = defaultRestoreMs, silenceLimitMs = defaultSilenceLimitMs } = input
-  const state = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
-  let lastReceived = Date.now()
+  // `parseEvents` updates both fields with what the stream contains.
+  const streamState: StreamState = { lastEventId: input.lastEventId ?? '', reconnectDelayMs: defaultReconnectDelayMs }
+  let lastReceivedAt = Date.now()
   for (;;) {
     try {
-      const resumeHeaders = state.lastEventId === '' ? {} : { 'last-event-id': state.lastEventId }
+      const { lastEventId } = streamState
+      const resumeHeaders = lastEventId === '' ? {} : { 'last-event-id': lastEventId }
       const request = { params, query, body, signal, headers: { ...headers, ...resumeHeaders } }
       const response = await client.fetch(operation as Operation, request as never)
-      lastReceived = Date.now()
-      if (response.status === 204) return
-      for await (const { id, event, data } of parseEvents(readTexts(response, silenceLimitMs, signal), state)) {
+      lastReceivedAt = Date.now()
+      const hasStreamEnded = response.status === 204
+      if (hasStreamEnded) return
+      const texts = readTexts(response, silenceLimitMs, signal)
+      for await (const { id, event, data } of parseEvents(texts, streamState)) {
         yield { id, event, data: parseData(operation, data) as Data }
-        lastReceived = Date.now()
+        lastReceivedAt = Date.now()
       }
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      if (!(error instanceof ServiceUnavailable) || error.reason === 'malformed-answer') throw error
-      if (Date.now() - lastReceived > restoreForMs) throw error
+      const isLostForTooLong = Date.now() - lastReceivedAt > restoreForMs
+      if (!isConnectionLost(error) || isLostForTooLong) throw error
     }
-    await pause(state.reconnectDelayMs, signal)
+    await pause(streamState.reconnectDelayMs, signal)
   }
 }
+
+const isConnectionLost = (error: unknown): boolean =>
+  error instanceof ServiceUnavailable && error.reason !== 'malformed-answer'
 
 /**
  * Yields the text of a response as it arrives, until the response ends or sends nothing for `silenceLimitMs`. Throws
@@ -76,6 +83,7 @@ export async function* readTexts(
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
     for (;;) {
+      // Cancelling the reader completes its pending `read` with `done`.
       timer = setTimeout(() => void reader.cancel().catch(() => {}), silenceLimitMs)
       const { done, value } = await reader.read()
       clearTimeout(timer)
@@ -91,14 +99,16 @@ export async function* readTexts(
   }
 }
 
+/** The position and delay with which the next connection continues a stream. */
 interface StreamState {
   lastEventId: string
   reconnectDelayMs: number
 }
 
 /**
- * Parses the text of an event stream by the rules of the HTML Standard. Discards an event that is incomplete at the
- * end.
+ * Parses the text of an event stream by the rules of the HTML Standard: an event consists of lines such as `data: text`
+ * and ends at an empty line. Discards an event that is incomplete at the end. Writes the id of the last complete event
+ * and the reconnect delay into `state`.
  */
 export async function* parseEvents(
   texts: AsyncIterable<string>,
@@ -113,20 +123,27 @@ export async function* parseEvents(
     const lines = (incompleteLine + text).split(/\r\n|\n|\r(?!$)/)
     incompleteLine = lines.pop() ?? ''
     for (const line of lines) {
-      if (line !== '') {
-        const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
-        if (field === 'data') data.push(value)
-        else if (field === 'event') event = value
-        else if (field === 'id' && !value.includes('\0')) id = value
-        else if (field === 'retry' && /^\d+$/.test(value)) state.reconnectDelayMs = Number(value)
+      const isEndOfEvent = line === ''
+      if (isEndOfEvent) {
+        state.lastEventId = id
+        if (data.length > 0) yield { id, event: event || 'message', data: data.join('\n') }
+        event = ''
+        data = []
         continue
       }
-      state.lastEventId = id
-      if (data.length > 0) yield { id, event: event || 'message', data: data.join('\n') }
-      event = ''
-      data = []
+      const { field, value } = splitField(line)
+      if (field === 'data') data.push(value)
+      else if (field === 'event') event = value
+      else if (field === 'id' && !value.includes('\0')) id = value
+      else if (field === 'retry' && /^\d+$/.test(value)) state.reconnectDelayMs = Number(value)
     }
   }
+}
+
+/** Splits a line such as `data: text` at its first colon. The colon, the space after it and the value are optional. */
+function splitField(line: string): { field: string; value: string } {
+  const [, field = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? []
+  return { field, value }
 }
 
 function parseData({ path }: Operation, text: string): unknown {

@@ -151,9 +151,12 @@ interface AttemptLimits {
   signal: AbortSignal | undefined
 }
 
-/** Sends the request once and reads its response within the time limit. */
+/**
+ * Sends the request once and reads its response within the time limit. `formatName` formats the operation's name for
+ * error messages.
+ */
 async function attemptExchange<T>(
-  name: () => string,
+  formatName: () => string,
   url: URL,
   init: RequestInit,
   { timeout, signal }: AttemptLimits,
@@ -167,12 +170,14 @@ async function attemptExchange<T>(
       ...init,
       signal: signal ? AbortSignal.any([signal, timedOut.signal]) : timedOut.signal,
     })
-    if (!response.ok) throw await toResponseError(name(), response)
+    if (!response.ok) throw await toResponseError(formatName(), response)
     return await read(response)
   } catch (error) {
     if (signal?.aborted) throw signal.reason
+    // The source of an uploaded file failed, so its error is thrown unchanged.
     if (error instanceof BodySourceError) throw error.cause
-    if (error instanceof RemoteProblem || error instanceof ServiceUnavailable) throw error
+    const isClientError = error instanceof RemoteProblem || error instanceof ServiceUnavailable
+    if (isClientError) throw error
     if (timedOut.signal.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
     throw new ServiceUnavailable('unreachable', unreachableMessage(url, error), { cause: error })
   } finally {
@@ -277,16 +282,16 @@ const authorization = (bearer: string | undefined): Record<string, string> =>
 
 /** Returns the method, headers and JSON body of a request. The headers of the input replace the common headers. */
 function buildRequestInit(
-  { method, events, upload }: Operation,
+  { method, events: respondsWithEvents, upload: uploadMediaType }: Operation,
   { body, headers }: UntypedInput,
   commonHeaders: Record<string, string>,
 ): RequestInit {
-  // For a form, the runtime sets the media type, because it contains the separator of the form's parts.
-  const jsonType = body === undefined ? undefined : 'application/json'
-  const mediaType = upload ?? jsonType
+  const jsonMediaType = body === undefined ? undefined : 'application/json'
+  const mediaType = uploadMediaType ?? jsonMediaType
   const allHeaders = new Headers({
-    accept: `${events ? 'text/event-stream' : 'application/json'}, application/problem+json`,
+    accept: `${respondsWithEvents ? 'text/event-stream' : 'application/json'}, application/problem+json`,
   })
+  // For a form, the runtime sets the media type, because it contains the separator of the form's parts.
   if (mediaType && mediaType !== formType) allHeaders.set('content-type', mediaType)
   for (const [name, value] of Object.entries({ ...commonHeaders, ...headers })) allHeaders.set(name, value)
   return {

@@ -50,15 +50,16 @@ export async function signIn({ identityUrl, username, password }: PasswordSignIn
 export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSession {
   /** Undefined after sign-out. */
   let currentTokens: Tokens | undefined = tokens
-  const anonymous = serviceClient({ baseUrl: identityUrl })
-  const renewTokenIfDue = renewedToken(async () => {
+  const anonymousClient = serviceClient({ baseUrl: identityUrl })
+  const renewTokens = async () => {
     const { refreshToken } = currentTokens ?? tokens
-    currentTokens = await anonymous.call(auth.refresh, { body: { refreshToken } })
+    currentTokens = await anonymousClient.call(auth.refresh, { body: { refreshToken } })
     return currentTokens
-  }, tokens)
-  const token: UserSession['token'] = async (rejected) => {
+  }
+  const getValidToken = renewedToken(renewTokens, tokens)
+  const token: UserSession['token'] = async (rejectedToken) => {
     if (!currentTokens) throw new Error('This session has ended. Sign in again.')
-    return renewTokenIfDue(rejected)
+    return getValidToken(rejectedToken)
   }
   const identity = serviceClient({ baseUrl: identityUrl, token })
   return {
@@ -68,8 +69,8 @@ export function sessionFromTokens(identityUrl: string, tokens: Tokens): UserSess
       try {
         await identity.call(auth.logout)
       } catch (error) {
-        // The session has already ended.
-        if (!(error instanceof RemoteProblem && error.status === 401)) throw error
+        const hasAlreadyEnded = error instanceof RemoteProblem && error.status === 401
+        if (!hasAlreadyEnded) throw error
       }
       currentTokens = undefined
     },
@@ -89,35 +90,38 @@ interface AccessToken {
 const marginSeconds = 60
 
 /**
- * Returns a token source that calls `renew` if it has no token, shortly before the token expires, and after a service
- * has rejected it. Concurrent requests share one renewal, because a refresh token can be used only once. If renewal
- * fails because of the connection, the current token is used until it expires.
+ * Returns a function that returns a valid access token. The function calls `renew` if it has no token, shortly before
+ * the token expires, and when its caller passes the token because a service rejected it. If renewal fails because of
+ * the connection, it returns the current token until that expires.
  */
 export function renewedToken(renew: () => Promise<AccessToken>, first?: AccessToken): UserSession['token'] {
   let current = first && computeValidity(first)
-  let renewing: Promise<string> | undefined
+  /** The renewal in progress. Concurrent callers share it, because a refresh token can be used only once. */
+  let renewal: Promise<string> | undefined
 
-  async function renewOnce(rejected: string | undefined): Promise<string> {
+  async function renewToken(rejectedToken: string | undefined): Promise<string> {
     try {
       current = computeValidity(await renew())
+      return current.token
     } catch (error) {
-      const isUsable = current && current.token !== rejected && Date.now() < current.end
-      if (!isUsable || !(error instanceof ServiceUnavailable)) throw error
+      const isCurrentUsable = current && current.token !== rejectedToken && Date.now() < current.expiresAt
+      if (isCurrentUsable && error instanceof ServiceUnavailable) return current!.token
+      throw error
     }
-    return current!.token
   }
 
-  return async (rejected) => {
-    if (current && current.token !== rejected && Date.now() < current.renewal) return current.token
-    renewing ??= renewOnce(rejected).finally(() => {
-      renewing = undefined
+  return async (rejectedToken) => {
+    const isCurrentValid = current && current.token !== rejectedToken && Date.now() < current.renewAt
+    if (isCurrentValid) return current!.token
+    renewal ??= renewToken(rejectedToken).finally(() => {
+      renewal = undefined
     })
-    return renewing
+    return renewal
   }
 }
 
 /** Returns a token with the times at which it must be renewed and expires, as Unix milliseconds. */
 function computeValidity({ accessToken: token, expiresIn }: AccessToken) {
-  const end = Date.now() + expiresIn * 1000
-  return { token, end, renewal: end - Math.min(marginSeconds, expiresIn / 2) * 1000 }
+  const expiresAt = Date.now() + expiresIn * 1000
+  return { token, expiresAt, renewAt: expiresAt - Math.min(marginSeconds, expiresIn / 2) * 1000 }
 }

@@ -42,23 +42,25 @@ export async function upload<Path extends string, Query, Result, Form>(
 ): Promise<Result> {
   const { body, attempts = 3, transport, signal } = input
   const { params, query, headers } = input as UntypedInput
-  const isBlob = body instanceof Blob
-  const source = isBlob ? undefined : readAhead(body)
+  // A stream can be read only once, and a Blob again for each attempt.
+  const canSendAgain = body instanceof Blob
+  const stream = canSendAgain ? undefined : readAhead(body)
   const createTransport = () =>
-    source ? createStreamTransport(source, input) : createBlobTransport(body as Blob, operation, input)
+    stream ? createStreamTransport(stream, input) : createBlobTransport(body as Blob, operation, input)
   const request = { params, query, ...(headers && { headers }), signal }
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        const options = { transport: transport ?? createTransport(), replay: isBlob }
+        const options = { transport: transport ?? createTransport(), replay: canSendAgain }
         return (await client.send<Result>(operation, request, options)).body
       } catch (error) {
-        if (!isBlob || attempt >= attempts || !isOutage(error)) throw error
+        const mayRetry = canSendAgain && attempt < attempts && isOutage(error)
+        if (!mayRetry) throw error
         await pause(retryDelayMs * attempt, signal)
       }
     }
   } finally {
-    await source?.close()
+    await stream?.close()
   }
 }
 
@@ -69,8 +71,8 @@ interface BlobUpload {
 }
 
 /**
- * Returns a transport that sends a Blob and reports progress. Uses XMLHttpRequest in browsers, because they report
- * progress only to it. Elsewhere a form reports progress only at its end.
+ * Returns a transport that sends a Blob, or a form that contains it, and reports progress. Uses XMLHttpRequest in
+ * browsers, because they report progress only to it.
  */
 function createBlobTransport(
   file: Blob,
@@ -81,6 +83,7 @@ function createBlobTransport(
   const report = (sent: number) => onProgress?.(Math.min(sent, size), size)
   const { XMLHttpRequest } = globalThis as unknown as { XMLHttpRequest?: new () => ProgressRequest }
   if (XMLHttpRequest) return (url, init) => sendWithProgress(new XMLHttpRequest(), url, init, body, report)
+  // Outside browsers, only the end of a form can be reported.
   if (body instanceof FormData)
     return async (url, init) => {
       const response = await fetch(url, { ...init, body })
@@ -130,21 +133,20 @@ function sendWithProgress(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const abort = () => request.abort()
-    const finish = (end: () => void) => {
-      signal?.removeEventListener('abort', abort)
-      end()
-    }
+    const onEnd = (type: 'load' | 'error' | 'abort', complete: () => void) =>
+      request.addEventListener(type, () => {
+        signal?.removeEventListener('abort', abort)
+        complete()
+      })
     request.open(method, url.href)
     ;(headers as Headers).forEach((value, name) => request.setRequestHeader(name, value))
     request.upload.addEventListener('progress', ({ loaded }) => report(loaded))
-    // XMLHttpRequest follows redirects, and no option prevents that. So the response of another address is rejected
-    // here, as fetch would do.
+    // XMLHttpRequest follows redirects, and no option prevents that. So the response of another address becomes an
+    // error response, as `fetch` returns for a redirect.
     const isRedirected = () => request.responseURL !== '' && request.responseURL !== url.href.split('#')[0]
-    request.addEventListener('load', () =>
-      finish(() => resolve(isRedirected() ? Response.error() : toFetchResponse(request))),
-    )
-    request.addEventListener('error', () => finish(() => reject(new TypeError('The connection broke'))))
-    request.addEventListener('abort', () => finish(() => reject(signal?.reason)))
+    onEnd('load', () => resolve(isRedirected() ? Response.error() : toFetchResponse(request)))
+    onEnd('error', () => reject(new TypeError('The connection broke')))
+    onEnd('abort', () => reject(signal?.reason))
     signal?.addEventListener('abort', abort, { once: true })
     request.send(body)
     if (signal?.aborted) abort()
@@ -167,8 +169,9 @@ interface ByteSource {
 }
 
 /**
- * Starts reading a source at once, so that it is closed even if the request is never sent. Otherwise a Node.js stream
- * that cannot be opened would end the process.
+ * Starts reading a source immediately, and returns its chunks, including the first one, with `next`. `close` has an
+ * effect only on a source that is being read. Without it, the error of a Node.js stream that cannot be opened would end
+ * the process if the request is never sent.
  */
 export function readAhead(source: AsyncIterable<Uint8Array>): ByteSource {
   const iterator = source[Symbol.asyncIterator]()
@@ -201,8 +204,8 @@ export async function* readBlob(file: Blob): AsyncGenerator<Uint8Array, void, vo
  */
 export function createStreamTransport(source: ByteSource, { size, onProgress }: BlobUpload): RequestTransport {
   return async (url, init) => {
-    let sent = 0
-    let failure: BodySourceError | undefined
+    let sentBytes = 0
+    let sourceError: BodySourceError | undefined
     const stream = new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
@@ -210,15 +213,16 @@ export function createStreamTransport(source: ByteSource, { size, onProgress }: 
             const next = await source.next()
             if (next.done) return controller.close()
             controller.enqueue(next.value)
-            sent += next.value.byteLength
-            onProgress?.(sent, size)
+            sentBytes += next.value.byteLength
+            onProgress?.(sentBytes, size)
           } catch (error) {
-            failure = new BodySourceError(error)
-            throw failure
+            sourceError = new BodySourceError(error)
+            throw sourceError
           }
         },
         cancel: () => source.close(),
       },
+      // Reads a chunk only when `fetch` sends it.
       { highWaterMark: 0 },
     )
     const headers = new Headers(init.headers)
@@ -226,7 +230,8 @@ export function createStreamTransport(source: ByteSource, { size, onProgress }: 
     try {
       return await fetch(url, { ...init, headers, body: stream, duplex: 'half' } as RequestInit)
     } catch (error) {
-      throw failure ?? error
+      // `fetch` reports a failed stream as a failed request.
+      throw sourceError ?? error
     }
   }
 }

@@ -1,4 +1,4 @@
-import { Ajv2020, type Options } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 
@@ -56,26 +56,41 @@ const keyOf = (item: unknown, names: string[]): string =>
     ),
   )
 
-const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
-
 /**
  * Returns whether a text is an email address. Accepts international domains. Rejects quoted local parts and address
  * literals.
  */
 function isEmail(text: string): boolean {
   const atSign = text.lastIndexOf('@')
-  const localPart = text.slice(0, atSign)
-  const domain = text.slice(atSign + 1)
+  if (atSign < 0) return false
+  return isEmailLocalPart(text.slice(0, atSign)) && isEmailDomain(text.slice(atSign + 1))
+}
+
+const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
+
+function isEmailLocalPart(localPart: string): boolean {
   const hasMisplacedDot = localPart.startsWith('.') || localPart.endsWith('.') || localPart.includes('..')
-  if (atSign < 1 || hasMisplacedDot || !localPartPattern.test(localPart)) return false
-  if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) || !URL.canParse(`http://${domain}`)) return false
+  return !hasMisplacedDot && localPartPattern.test(localPart)
+}
+
+const dnsLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
+const dnsNamePattern = new RegExp(`^${dnsLabel}(\\.${dnsLabel})*$`)
+
+function isEmailDomain(domain: string): boolean {
+  const hasDomainCharacters = /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)
+  if (!hasDomainCharacters || !URL.canParse(`http://${domain}`)) return false
+  // `URL` converts an international domain to its ASCII form, which has the length limits.
   const { hostname } = new URL(`http://${domain}`)
-  const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
-  return hostname.length <= 253 && new RegExp(`^${label}(\\.${label})*$`).test(hostname)
+  return hostname.length <= 253 && dnsNamePattern.test(hostname)
+}
+
+interface UnionVariant {
+  properties: Record<string, { const: unknown }>
+  required?: string[]
 }
 
 interface DiscriminatedUnion {
-  oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
+  oneOf: UnionVariant[]
 }
 
 /** Returns the names of the fields that all variants require. */
@@ -93,44 +108,49 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
     type: 'object',
     schemaType: 'object',
     errors: 'full',
-    compile({ propertyName }: { propertyName: string }, union) {
-      const variants = new Map(
-        (union as unknown as DiscriminatedUnion).oneOf.map((variant) => [
-          variant.properties[propertyName]!.const,
-          variant,
-        ]),
-      )
-      const required = listFieldsRequiredByAll(union as unknown as DiscriminatedUnion)
-      const isOptional = !required.includes(propertyName)
-      const validate: DataValidateFunction = (value: Record<string, unknown>, context) => {
-        const { instancePath = '' } = context ?? {}
+    compile({ propertyName }: { propertyName: string }, schema) {
+      const union = schema as unknown as DiscriminatedUnion
+      const variants = new Map(union.oneOf.map((variant) => [variant.properties[propertyName]!.const, variant]))
+      const requiredFields = listFieldsRequiredByAll(union)
+      const isTagOptional = !requiredFields.includes(propertyName)
+
+      const listErrors = (value: Record<string, unknown>, path: string): Partial<ErrorObject>[] => {
         const tag = Object.hasOwn(value, propertyName) ? value[propertyName] : undefined
-        if (isOptional && (tag ?? undefined) === undefined) {
-          const missing = required.filter((name) => !Object.hasOwn(value, name) || value[name] === null)
-          validate.errors = missing.map((missingProperty) => ({
-            keyword: 'required',
-            instancePath,
-            params: { missingProperty },
-          }))
-          return missing.length === 0
-        }
+        const hasNoTag = tag === undefined || tag === null
+        if (hasNoTag && isTagOptional) return listMissingFields(value, requiredFields, path)
         const variant = variants.get(tag)
-        if (variant === undefined) {
-          const params = { tag: propertyName, tagValue: tag, allowedValues: [...variants.keys()] }
-          validate.errors = [{ keyword: 'discriminator', instancePath, params, message: 'is not a known variant' }]
-          return false
-        }
-        const check = ajv.compile(variant)
-        if (check(value)) return true
-        validate.errors = check.errors!.map((error) => ({
-          ...error,
-          instancePath: `${instancePath}${error.instancePath}`,
-        }))
-        return false
+        if (variant) return listVariantErrors(ajv, variant, value, path)
+        const params = { tag: propertyName, tagValue: tag, allowedValues: [...variants.keys()] }
+        return [{ keyword: 'discriminator', instancePath: path, params, message: 'is not a known variant' }]
+      }
+      const validate: DataValidateFunction = (value: Record<string, unknown>, context) => {
+        validate.errors = listErrors(value, context?.instancePath ?? '')
+        return validate.errors.length === 0
       }
       return validate
     },
   })
+}
+
+/** Returns an error for each required field that is absent or null. */
+function listMissingFields(
+  value: Record<string, unknown>,
+  requiredFields: readonly string[],
+  path: string,
+): Partial<ErrorObject>[] {
+  const missingFields = requiredFields.filter((name) => !Object.hasOwn(value, name) || value[name] === null)
+  return missingFields.map((missingProperty) => ({
+    keyword: 'required',
+    instancePath: path,
+    params: { missingProperty },
+  }))
+}
+
+/** Returns the errors of a value at `path` according to a variant. Ajv caches the compiled variant. */
+function listVariantErrors(ajv: Ajv2020, variant: UnionVariant, value: unknown, path: string): Partial<ErrorObject>[] {
+  const validate = ajv.compile(variant)
+  if (validate(value)) return []
+  return validate.errors!.map((error) => ({ ...error, instancePath: `${path}${error.instancePath}` }))
 }
 
 /** Returns JSON with sorted keys, so that equal values give equal texts. */

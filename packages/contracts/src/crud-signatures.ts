@@ -134,9 +134,9 @@ interface BulkResource<Plural extends string, Path extends string, B> {
 }
 
 /**
- * Returns the operation that saves several objects of one type, such as views, which are identified by name. Body
- * and response contain one list, named `plural`. `more` are additional fields of each object in the response. `note` is
- * appended to the operation's description.
+ * Returns the operation that saves several objects of one type, such as views, which are identified by name. Body and
+ * response contain one list, in the field `plural`. `more` are additional fields of each object in the response. `note`
+ * is appended to the operation's description.
  */
 export function defineBulkSignature<
   const Plural extends string,
@@ -147,14 +147,14 @@ export function defineBulkSignature<
   { noun, plural, path, manage, body }: BulkResource<Plural, Path, B>,
   { more = {} as More, note = '' }: { more?: More; note?: string } = {},
 ) {
-  const title = plural[0]!.toUpperCase() + plural.slice(1)
-  const saved = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${title.slice(0, -1)}` })
-  /** Returns the contract of an object with a single list, in the field `name`. */
-  const listIn = (name: string, items: object, minItems: number) =>
+  const pluralTitle = plural[0]!.toUpperCase() + plural.slice(1)
+  const singularTitle = pluralTitle.slice(0, -1)
+  const savedObject = Type.Object({ ...savedFields, ...more }, { ...noUnknownFields, title: `Saved${singularTitle}` })
+  const defineListContract = (title: string, item: object, minItems: number) =>
     defineContract(
-      name,
+      title,
       Type.Object(
-        { [plural]: Type.Array(Type.Unsafe<unknown>(items), { minItems, maxItems: maxSavedAtOnce }) },
+        { [plural]: Type.Array(Type.Unsafe<unknown>(item), { minItems, maxItems: maxSavedAtOnce }) },
         noUnknownFields,
       ),
     ) as object
@@ -166,8 +166,10 @@ export function defineBulkSignature<
       method: 'post',
       path: `${path}/bulk` as const,
       guard: manage,
-      body: listIn(`${title}Body`, body, 1) as Contract<Record<Plural, B[]>>,
-      response: listIn(`Saved${title}`, saved, 0) as Contract<Record<Plural, (SavedObject & Static<TObject<More>>)[]>>,
+      body: defineListContract(`${pluralTitle}Body`, body, 1) as Contract<Record<Plural, B[]>>,
+      response: defineListContract(`Saved${pluralTitle}`, savedObject, 0) as Contract<
+        Record<Plural, (SavedObject & Static<TObject<More>>)[]>
+      >,
     }),
   }
 }

@@ -13,8 +13,8 @@ export const listUsedLanguages = (locales: readonly string[]): string[] => [...(
 
 /**
  * Returns the translation of `property` in the first locale that has one, otherwise `plain`. A locale also matches its
- * language: `de-AT` finds `de`. Names match regardless of case, and `-` equals `_`. Adds the language of the
- * translation to those that `listUsedLanguages` returns for the same array of locales.
+ * language: `de-AT` finds `de`. Names match regardless of case, and `-` equals `_`. Records the language of the
+ * translation for `listUsedLanguages`.
  */
 export function translateProperty(
   plain: string,
@@ -25,18 +25,28 @@ export function translateProperty(
   if (translations.length === 0) return plain
   const normalizedProperty = normalizeName(property)
   for (const locale of locales) {
-    for (let tag = normalizeName(locale); tag; tag = tag.slice(0, Math.max(0, tag.lastIndexOf('-')))) {
+    for (const tag of listMatchingTags(normalizeName(locale))) {
       const translation = translations.find(
         (entry) => normalizeName(entry.property) === normalizedProperty && normalizeName(entry.locale) === tag,
       )
       if (translation) {
-        const languages = usedLanguages.get(locales) ?? new Set()
-        usedLanguages.set(locales, languages.add(translation.locale.replaceAll('_', '-')))
+        recordUsedLanguage(locales, translation.locale)
         return translation.value
       }
     }
   }
   return plain
+}
+
+/** Returns a language tag and its prefixes, longest first: `zh-hant-tw`, `zh-hant`, `zh`. */
+function listMatchingTags(tag: string): string[] {
+  const subtags = tag.split('-')
+  return subtags.map((_, index) => subtags.slice(0, subtags.length - index).join('-'))
+}
+
+function recordUsedLanguage(locales: readonly string[], language: string): void {
+  const languages = usedLanguages.get(locales) ?? new Set()
+  usedLanguages.set(locales, languages.add(language.replaceAll('_', '-')))
 }
 
 const normalizeName = (name: string) => name.toLowerCase().replaceAll('_', '-')

@@ -30,25 +30,28 @@ export function createContractChecker<T>(
   contract: Contract<T>,
   kind: 'body' | 'query' = 'body',
 ): (value: unknown) => ContractCheckResult<T> {
-  let validateToFirstError: ValidateFunction | undefined
-  let validateToLastError: ValidateFunction | undefined
+  let findFirstError: ValidateFunction | undefined
+  let findAllErrors: ValidateFunction | undefined
   return (input) => {
-    const toFailedResult = (errors: ErrorObject[]) => ({
-      violations: toViolationList(errors),
-      ...(kind === 'body' && isOnlyTooLarge(errors) && { onlyTooLarge: true as const }),
-    })
     const value =
       kind === 'query'
         ? convertQueryValues(contract, input as Record<string, unknown>)
         : removeNulls(contract as JsonSchema, input)
-    validateToFirstError ??= ajvInstances.first.compile(contract)
-    if (validateToFirstError(value)) return { value: value as T }
-    if (countValues(value, maxListedSize) >= maxListedSize) return toFailedResult(validateToFirstError.errors ?? [])
-    validateToLastError ??= ajvInstances.all.compile(contract)
-    validateToLastError(value)
-    return toFailedResult(validateToLastError.errors ?? [])
+    findFirstError ??= ajvInstances.first.compile(contract)
+    const isValid = findFirstError(value)
+    if (isValid) return { value: value as T }
+    const isLarge = countValues(value, maxListedSize) >= maxListedSize
+    if (isLarge) return toFailedResult(findFirstError.errors ?? [], kind)
+    findAllErrors ??= ajvInstances.all.compile(contract)
+    findAllErrors(value)
+    return toFailedResult(findAllErrors.errors ?? [], kind)
   }
 }
+
+const toFailedResult = (errors: ErrorObject[], kind: 'body' | 'query') => ({
+  violations: toViolationList(errors),
+  ...(kind === 'body' && isOnlyTooLarge(errors) && { onlyTooLarge: true as const }),
+})
 
 /**
  * Returns 1 plus the number of all values inside `value`. Every 64 characters of a text count as one more. Stops
@@ -115,25 +118,24 @@ interface JsonSchema {
 function removeNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
   const matchingSchema = findMatchingSchema(schema, value)
-  if (Array.isArray(value)) {
-    const items = value.map((item) => removeNulls(matchingSchema?.items, item))
-    return items.some((item, index) => item !== value[index]) ? items : value
+  if (!Array.isArray(value)) return matchingSchema ? removeNullFields(matchingSchema, value) : value
+  const items = value.map((item) => removeNulls(matchingSchema?.items, item))
+  return items.some((item, index) => item !== value[index]) ? items : value
+}
+
+/** Converts the fields of an object as `removeNulls` does. Fields that the schema does not know stay unchanged. */
+function removeNullFields({ properties = {}, required = [] }: JsonSchema, value: object): unknown {
+  let isChanged = false
+  const fields: [string, unknown][] = []
+  for (const [name, fieldValue] of Object.entries(value)) {
+    const fieldSchema = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const isAbsent = fieldSchema !== undefined && fieldValue === null && !required.includes(name)
+    const deletesSecret = fieldSchema !== undefined && fieldValue === '' && isStoredSecret(fieldSchema)
+    const converted = deletesSecret ? null : removeNulls(fieldSchema, fieldValue)
+    if (!isAbsent) fields.push([name, converted])
+    if (isAbsent || converted !== fieldValue) isChanged = true
   }
-  if (!matchingSchema?.properties) return value
-  const { properties, required = [] } = matchingSchema
-  let changed = false
-  const entries = Object.entries(value).flatMap(([name, fieldValue]): [string, unknown][] => {
-    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (field && fieldValue === null && !required.includes(name)) {
-      changed = true
-      return []
-    }
-    const deletesSecret = field !== undefined && fieldValue === '' && isStoredSecret(field)
-    const converted = deletesSecret ? null : removeNulls(field, fieldValue)
-    if (converted !== fieldValue) changed = true
-    return [[name, converted]]
-  })
-  return changed ? Object.fromEntries(entries) : value
+  return isChanged ? Object.fromEntries(fields) : value
 }
 
 /**

@@ -13,20 +13,13 @@ const maxRepeatedLength = 200
  * shortened to a reference to the first one.
  */
 export function toViolationList(errors: ErrorObject[]): FieldViolation[] {
+  const violations = selectRelevantErrors(errors).map(toViolation)
+  const distinctViolations = new Map(violations.map((one) => [JSON.stringify([one.pointer, one.detail]), one]))
   const listedDetails = new Set<string>()
-  const reported = new Set<string>()
-  const distinctViolations = selectRelevantErrors(errors)
-    .map(toViolation)
-    .filter(({ pointer, detail }) => {
-      const key = JSON.stringify([pointer, detail])
-      const isNew = !reported.has(key)
-      reported.add(key)
-      return isNew
-    })
-  return distinctViolations.slice(0, 100).map(({ pointer, detail }) => {
-    const isRepeated = detail.length > maxRepeatedLength && listedDetails.has(detail)
+  return [...distinctViolations.values()].slice(0, 100).map(({ pointer, detail }) => {
+    const isLongRepetition = detail.length > maxRepeatedLength && listedDetails.has(detail)
     listedDetails.add(detail)
-    return { pointer: pointer || '/', detail: isRepeated ? 'must be one of the values listed above' : detail }
+    return { pointer: pointer || '/', detail: isLongRepetition ? 'must be one of the values listed above' : detail }
   })
 }
 

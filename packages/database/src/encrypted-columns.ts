@@ -35,28 +35,46 @@ const batchSize = 500
  * that they change meanwhile is not overwritten. The operation can be stopped and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
-  const { table, key, column } = sealed
-  const usesOlderKey = sql`${sealingKeyId(column)} <> ${ring.newest}`
-  const result: ResealResult = { column: `${table}.${column}`, resealed: 0, unreadable: [], remaining: 0 }
+  const { table, column } = sealed
+  const unreadable: string[] = []
+  let resealed = 0
+  for await (const row of readValuesWithOlderKeys(db, ring, sealed)) {
+    const purpose = `${table}.${column}:${row.key}`
+    const resealedValue = resealValue(ring, row.value, purpose)
+    if (resealedValue instanceof SealProblem) unreadable.push(resealedValue.message)
+    else if (await replaceValue(db, sealed, row, resealedValue)) resealed += 1
+  }
+  const remaining = await countValuesWithOlderKeys(db, ring, sealed)
+  return { column: `${table}.${column}`, resealed, unreadable, remaining }
+}
 
-  let lastRowKey: string | undefined
+/** Yields the values that were not sealed with the newest key, in the order of their row keys. Reads them in batches. */
+async function* readValuesWithOlderKeys(
+  db: Kysely<any>,
+  ring: KeyRing,
+  { table, key, column }: SealedColumn,
+): AsyncGenerator<{ key: string; value: string }, void, void> {
+  let lastKey: string | undefined
   for (;;) {
-    const afterLastRow = lastRowKey === undefined ? sql`` : sql`and ${sql.ref(key)} > ${lastRowKey}`
+    const isAfterLastBatch = lastKey === undefined ? sql`true` : sql`${sql.ref(key)} > ${lastKey}`
     const { rows } = await sql<{ key: string; value: string }>`
       select ${sql.ref(key)}::text as key, ${sql.ref(column)} as value from ${sql.table(table)}
-      where ${usesOlderKey} ${afterLastRow} order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
-    for (const row of rows) {
-      const resealedValue = resealValue(ring, row.value, `${table}.${column}:${row.key}`)
-      if (resealedValue instanceof SealProblem) result.unreadable.push(resealedValue.message)
-      else if (await replaceValue(db, sealed, row, resealedValue)) result.resealed += 1
-    }
-    if (rows.length < batchSize) break
-    lastRowKey = rows.at(-1)!.key
+      where ${sealingKeyId(column)} <> ${ring.newest} and ${isAfterLastBatch}
+      order by ${sql.ref(key)} limit ${batchSize}`.execute(db)
+    yield* rows
+    if (rows.length < batchSize) return
+    lastKey = rows.at(-1)!.key
   }
+}
 
-  const { rows } = await sql<{ remaining: number }>`
-    select count(*) as remaining from ${sql.table(table)} where ${usesOlderKey}`.execute(db)
-  return { ...result, remaining: rows[0]!.remaining }
+async function countValuesWithOlderKeys(
+  db: Kysely<any>,
+  ring: KeyRing,
+  { table, column }: SealedColumn,
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from ${sql.table(table)} where ${sealingKeyId(column)} <> ${ring.newest}`.execute(db)
+  return rows[0]!.count
 }
 
 /** The SQL expression for the id of the key with which a value was sealed: the text before the first dot. */

@@ -25,18 +25,27 @@ export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, n
 
 /** Drops the partitions of months that ended at or before `before`. Returns the number of dropped partitions. */
 export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
+  const names = await listMonthPartitions(db, table)
+  const expiredNames = names.filter((name) => partitionEnd(name) <= before.getTime())
+  for (const name of expiredNames) await sql`drop table ${sql.table(name)}`.execute(db)
+  return expiredNames.length
+}
+
+/** Returns the names of the partitions for months, such as `audit_2026_01`, oldest first. */
+async function listMonthPartitions(db: Kysely<any>, table: string): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = ${table}::regclass and c.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
-    order by 1`.execute(db)
-  const expired = rows.filter(({ name }) => {
-    const [year, month] = name.slice(-'2026_01'.length).split('_').map(Number)
-    // The month in the name counts from 1, and `Date.UTC` counts from 0. So this is the first day of the next month.
-    const monthEnd = Date.UTC(year!, month!, 1)
-    return monthEnd <= before.getTime()
-  })
-  for (const { name } of expired) await sql`drop table ${sql.table(name)}`.execute(db)
-  return expired.length
+    select partition.relname as name
+    from pg_inherits as inheritance join pg_class as partition on partition.oid = inheritance.inhrelid
+    where inheritance.inhparent = ${table}::regclass and partition.relname ~ ${`^${table}_\\d{4}_\\d{2}$`}
+    order by name`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+/** Returns the end of the month in a partition's name, as Unix milliseconds. */
+function partitionEnd(name: string): number {
+  const [year, month] = name.slice(-'2026_01'.length).split('_').map(Number)
+  // The month in the name counts from 1, and `Date.UTC` counts from 0. So this is the first day of the next month.
+  return Date.UTC(year!, month!, 1)
 }
 
 /** Returns the first instant of the month that is `offset` months after the month of `now`. */
@@ -53,12 +62,16 @@ async function addPartition(
   { start, end }: { start: Date; end: Date },
 ): Promise<boolean> {
   const name = `${table}_${start.toISOString().slice(0, 7).replace('-', '_')}`
-  const { rows } = await sql<{ needed: boolean }>`
-    select to_regclass(${name}) is null and not exists (
-      select from ${sql.table(`${table}_default`)} where ${sql.ref(column)} >= ${start} and ${sql.ref(column)} < ${end}
-    ) as needed
+  const { rows } = await sql<{ partition_exists: boolean; has_rows_in_default: boolean }>`
+    select
+      to_regclass(${name}) is not null as partition_exists,
+      exists (
+        select from ${sql.table(`${table}_default`)}
+        where ${sql.ref(column)} >= ${start} and ${sql.ref(column)} < ${end}
+      ) as has_rows_in_default
   `.execute(db)
-  if (!rows[0]?.needed) return false
+  const { partition_exists, has_rows_in_default } = rows[0]!
+  if (partition_exists || has_rows_in_default) return false
   await sql`
     create table if not exists ${sql.table(name)} partition of ${sql.table(table)}
       for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})

@@ -9,7 +9,7 @@ const readBufferBytes = 256 * 1024
 type BytesHandler = (bytes: Buffer) => void
 
 /** The current handler of each socket that `createReusedBufferSocket` created. */
-const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>()
+const bytesReceivers = new WeakMap<Socket, { handle: BytesHandler | undefined }>()
 
 /**
  * Creates an unconnected socket that always reads into the same buffer. By default, Node allocates a buffer per 64 KB,
@@ -18,7 +18,7 @@ const bytesHandlers = new WeakMap<Socket, { handle: BytesHandler | undefined }>(
  * reads from the socket's handle.
  */
 export function createReusedBufferSocket(options: SocketConstructorOpts = {}): Socket {
-  // The handler is set later, so the callback looks it up for each read.
+  /** Contains the handler after `setBytesHandler` has set it. */
   const receiver: { handle: BytesHandler | undefined } = { handle: undefined }
   const socket = new Socket({
     ...options,
@@ -32,7 +32,7 @@ export function createReusedBufferSocket(options: SocketConstructorOpts = {}): S
       },
     },
   })
-  bytesHandlers.set(socket, receiver)
+  bytesReceivers.set(socket, receiver)
   return socket
 }
 
@@ -41,7 +41,7 @@ export function createReusedBufferSocket(options: SocketConstructorOpts = {}): S
  * listeners receive the bytes again. Returns false if the socket was not created by `createReusedBufferSocket`.
  */
 export function setBytesHandler(socket: Socket, handler: BytesHandler | undefined): boolean {
-  const receiver = bytesHandlers.get(socket)
+  const receiver = bytesReceivers.get(socket)
   if (receiver) receiver.handle = handler
   return receiver !== undefined
 }

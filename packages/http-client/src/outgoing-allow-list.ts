@@ -100,11 +100,14 @@ function parseRange(entry: string): [ParsedAddress, number] | undefined {
  * such as `127.0.0.1:5201` or `[::1]:5201`. Throws for any other text.
  */
 function parseHost(entry: string): string {
-  const [, ipv6, ipv4, port] = /^(?:\[(.+)\]|([\d.]+)):(\d{1,5})$/.exec(entry) ?? []
+  const addressWithPort = /^(?:\[(?<ipv6>.+)\]|(?<ipv4>[\d.]+)):(?<port>\d{1,5})$/.exec(entry)?.groups
+  const { ipv4, ipv6, port } = addressWithPort ?? {}
   if (ipv4 && ipaddr.IPv4.isValidFourPartDecimal(ipv4)) return `${ipv4}:${port}`
   if (ipv6 && ipaddr.IPv6.isValid(ipv6)) return `${ipaddr.parse(ipv6).toString()}:${port}`
   const host = entry.toLowerCase()
-  if (!/^(?=.*[a-z])[\w-]+(\.[\w-]+)*(:\d{1,5})?$/.test(host))
+  const hasLetter = /[a-z]/.test(host)
+  const isHostName = hasLetter && /^[\w-]+(\.[\w-]+)*(:\d{1,5})?$/.test(host)
+  if (!isHostName)
     throw new Error(
       `must contain hosts and ranges, separated by commas, such as idp.internal:8443 or 10.20.0.0/16, not "${entry}"`,
     )

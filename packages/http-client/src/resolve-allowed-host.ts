@@ -31,26 +31,31 @@ export interface ResolvedHost {
  * `OutgoingProblem`. For unknown names it throws the system's errors, such as `ENOTFOUND`.
  */
 export function createHostResolver({ allowed, timeLimitMs = 5_000, lookup }: HostResolverOptions) {
-  const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))
-  const lookUpUserHost = lookup ?? createLimitedDnsLookup({ timeLimitMs })
+  const lookUpAllowedName = lookup ?? ((host: string) => systemLookup(host, { all: true }))
+  const lookUpOtherName = lookup ?? createLimitedDnsLookup({ timeLimitMs })
 
   return async (hostname: string, port: number): Promise<ResolvedHost> => {
     const host = hostname.replace(/^\[(.+)\]$/, '$1')
-    const isAllowedHost = allowed.allowsHost(host, port)
-    const lookUp = isAllowedHost ? lookUpOperatorHost : lookUpUserHost
+    const isAllowedByName = allowed.allowsHost(host, port)
+    const lookUp = isAllowedByName ? lookUpAllowedName : lookUpOtherName
     const addresses = literalAddress(host) ?? (await lookUp(host))
     if (addresses.length === 0)
       throw new OutgoingProblem(`The name ${host} has no address. Check its spelling.`, { code: 'HOST_UNKNOWN' })
-    if (isAllowedHost) return { addresses, isInternalName: true }
-    const unlistedAddresses = addresses.filter(({ address }) => !allowed.allowsAddress(address))
-    const refusalReason = unlistedAddresses
-      .map(({ address }) => findNonPublicReason(address))
-      .find((reason) => reason !== undefined)
-    if (refusalReason)
+    if (isAllowedByName) return { addresses, isInternalName: true }
+    const addressesOutsideRanges = addresses.filter(({ address }) => !allowed.allowsAddress(address))
+    assertPublic(host, addressesOutsideRanges)
+    return { addresses, isInternalName: addressesOutsideRanges.length === 0 }
+  }
+}
+
+/** Throws `OutgoingProblem` if one of the host's addresses is not public. */
+function assertPublic(host: string, addresses: readonly ResolvedAddress[]): void {
+  for (const { address } of addresses) {
+    const reason = findNonPublicReason(address)
+    if (reason !== undefined)
       throw createAddressRefusal(
-        `${host} leads to an address that ${refusalReason}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
+        `${host} leads to an address that ${reason}. Requests go to public addresses only; the operator of this installation can allow others (OUTGOING_ALLOWED).`,
       )
-    return { addresses, isInternalName: unlistedAddresses.length === 0 }
   }
 }
 
@@ -87,44 +92,51 @@ const hostsFile = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers
  * codes of the system's lookup.
  */
 export function createLimitedDnsLookup({ servers, timeLimitMs = 5_000, maxConcurrent = 16 }: DnsLookupOptions = {}) {
-  const limited = limitConcurrency({
+  const runLimited = limitConcurrency({
     maxRunning: maxConcurrent,
     maxWaiting: maxConcurrent * 8,
     title: 'Too many names are being looked up.',
   })
-
-  const query = async (host: string): Promise<ResolvedAddress[]> => {
-    const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimitMs / 2), tries: 1 })
-    if (servers) resolver.setServers(servers)
-    const timer = setTimeout(() => resolver.cancel(), timeLimitMs)
-    try {
-      const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-      const [ipv4, ipv6] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-      const addresses = [
-        ...ipv4!.map((address) => ({ address, family: 4 })),
-        ...ipv6!.map((address) => ({ address, family: 6 })),
-      ]
-      if (addresses.length > 0) return addresses
-      const codes = answers.map((answer) => answer.status === 'rejected' && String(answer.reason.code))
-      const isUnknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME')
-      throw Object.assign(new Error(`looking up ${host}: ${codes.join(', ')}`), {
-        code: isUnknown ? 'ENOTFOUND' : 'EAI_AGAIN',
-      })
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
   return async (host: string): Promise<ResolvedAddress[]> => {
     const addresses = await readHostsFile(host)
     if (addresses.length > 0) return addresses
     try {
-      return await limited(() => query(host))
+      return await runLimited(() => queryDns(host, servers, timeLimitMs))
     } catch (error) {
       if (!(error instanceof SemaphoreBusy)) throw error
       throw new OutgoingProblem('Too many names are being resolved at the same time. Try again in a few seconds.')
     }
   }
+}
+
+/** DNS error codes that mean that a name has no addresses. */
+const unknownNameCodes = ['ENOTFOUND', 'ENODATA', 'EBADNAME']
+
+/**
+ * Returns the IPv4 and IPv6 addresses of a host. Throws an error with code ENOTFOUND if it has none, and EAI_AGAIN if
+ * the servers failed to respond.
+ */
+async function queryDns(
+  host: string,
+  servers: readonly string[] | undefined,
+  timeLimitMs: number,
+): Promise<ResolvedAddress[]> {
+  const resolver = new dns.Resolver({ timeout: Math.ceil(timeLimitMs / 2), tries: 1 })
+  if (servers) resolver.setServers(servers)
+  const timer = setTimeout(() => resolver.cancel(), timeLimitMs)
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  clearTimeout(timer)
+  const [ipv4, ipv6] = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const addresses = [
+    ...ipv4!.map((address) => ({ address, family: 4 })),
+    ...ipv6!.map((address) => ({ address, family: 6 })),
+  ]
+  if (addresses.length > 0) return addresses
+  const errorCodes = answers.map((answer) => (answer.status === 'rejected' ? String(answer.reason.code) : 'ENODATA'))
+  const isUnknownName = errorCodes.every((code) => unknownNameCodes.includes(code))
+  throw Object.assign(new Error(`looking up ${host}: ${errorCodes.join(', ')}`), {
+    code: isUnknownName ? 'ENOTFOUND' : 'EAI_AGAIN',
+  })
 }
 
 /** Returns the addresses of a host from the system's hosts file, or an empty list. */

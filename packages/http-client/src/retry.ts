@@ -43,52 +43,60 @@ export interface RetryOptions {
  * last attempt, any other error of the operation unchanged, or the signal's reason.
  */
 export async function retry<T>(operation: () => Promise<T>, options: RetryOptions): Promise<T> {
-  const attempts = countAttempts(options)
+  const backoff = createBackoff(options)
   for (;;) {
     options.signal.throwIfAborted()
     try {
       return await operation()
     } catch (error) {
-      await attempts.waitAfter(error)
+      await backoff.waitOrThrow(error)
     }
   }
 }
 
-/** Counts the failed attempts of an operation that continues at the point of failure, such as a download. */
-export function countAttempts({ policy, signal, onRetry, onAlive }: RetryOptions) {
+/**
+ * Returns functions for the waits between the attempts of an operation, such as a download that continues at the point
+ * of failure. The waits grow with the number of failed attempts.
+ */
+export function createBackoff({ policy, signal, onRetry, onAlive }: RetryOptions) {
   const { attempts, maxRetryAfter = 900 } = policy
-  let failed = 0
+  let failedAttempts = 0
   return {
-    /** Resets the count. Call it after progress. */
+    /** Forgets the failed attempts. Call it after progress. */
     reset(): void {
-      failed = 0
+      failedAttempts = 0
     },
-    /** Waits until the next attempt, or throws the same errors as `retry`. */
-    async waitAfter(thrown: unknown): Promise<void> {
+    /** Waits until the next attempt. Throws the error if no further attempt is allowed, or the signal's reason. */
+    async waitOrThrow(thrown: unknown): Promise<void> {
       signal.throwIfAborted()
       if (!(thrown instanceof TransientError)) throw thrown
       const { error, retryAfter = 0 } = thrown
-      failed += 1
-      if (failed >= attempts || retryAfter > maxRetryAfter) throw error
-      const seconds = Math.max(backoff(policy, failed), retryAfter)
+      failedAttempts += 1
+      if (failedAttempts >= attempts || retryAfter > maxRetryAfter) throw error
+      const seconds = Math.max(computeDelay(policy, failedAttempts), retryAfter)
       onRetry?.(error, seconds)
-      for (let remaining = seconds; remaining > 0; remaining -= aliveSeconds) {
-        const milliseconds = Math.min(remaining, aliveSeconds) * 1000
-        await sleep(milliseconds, undefined, { signal }).catch(() => signal.throwIfAborted())
-        onAlive?.()
-      }
+      await waitAlive(seconds, signal, onAlive)
     },
   }
 }
 
 const aliveSeconds = 10
 
+/** Waits for a number of seconds and calls `onAlive` at least every ten seconds. Throws the signal's reason. */
+async function waitAlive(seconds: number, signal: AbortSignal, onAlive: RetryOptions['onAlive']): Promise<void> {
+  for (let remaining = seconds; remaining > 0; remaining -= aliveSeconds) {
+    const milliseconds = Math.min(remaining, aliveSeconds) * 1000
+    await sleep(milliseconds, undefined, { signal }).catch(() => signal.throwIfAborted())
+    onAlive?.()
+  }
+}
+
 /**
  * Returns the delay in seconds. It is shortened at random by up to 20 %, so that clients do not retry at the same time,
  * and none waits longer than `maxDelay`.
  */
-function backoff({ firstDelay, maxDelay }: RetryPolicy, failed: number): number {
-  return Math.min(maxDelay, firstDelay * 2 ** (failed - 1)) * (0.8 + Math.random() * 0.2)
+function computeDelay({ firstDelay, maxDelay }: RetryPolicy, failedAttempts: number): number {
+  return Math.min(maxDelay, firstDelay * 2 ** (failedAttempts - 1)) * (0.8 + Math.random() * 0.2)
 }
 
 /** Parses a Retry-After header to seconds. It contains a date or a number, which may be fractional. */

@@ -32,12 +32,15 @@ interface AgentTimeouts {
   connectLimit: number
 }
 
-/** Returns an agent that calls `resolveAllowed` for every new connection. */
+/**
+ * Returns an agent that calls `resolveAllowed` for every new connection, and connects only to the addresses that it
+ * returns.
+ */
 export function createSsrfSafeAgent(
   resolveAllowed: AddressResolver,
   { timeLimitMs, connectLimit }: AgentTimeouts,
 ): SsrfSafeAgent {
-  async function connect(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
+  async function connectToAllowed(options: buildConnector.Options, callback: buildConnector.Callback): Promise<void> {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     let addresses: ResolvedAddress[]
     try {
@@ -46,14 +49,15 @@ export function createSsrfSafeAgent(
       callback(error as Error, null)
       return
     }
-    connectTo(addresses, connectLimit)(options, callback)
+    const connect = createConnector(addresses, connectLimit)
+    connect(options, callback)
   }
 
   const agent = new Agent({
     allowH2: false,
     headersTimeout: timeLimitMs,
     bodyTimeout: timeLimitMs,
-    connect: (options, callback) => void connect(options, callback),
+    connect: (options, callback) => void connectToAllowed(options, callback),
   })
 
   return {
@@ -80,7 +84,7 @@ export function createSsrfSafeAgent(
 }
 
 /** Returns a connector that only connects to these addresses. */
-const connectTo = (addresses: readonly ResolvedAddress[], timeout: number) =>
+const createConnector = (addresses: readonly ResolvedAddress[], timeout: number) =>
   buildConnector({
     timeout,
     lookup: (_host, options, callback) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { type RetryOptions, countAttempts, parseRetryAfter, retry, TransientError } from '../src/retry.ts'
+import { type RetryOptions, createBackoff, parseRetryAfter, retry, TransientError } from '../src/retry.ts'
 
 const policy = { attempts: 4, firstDelay: 0.01, maxDelay: 0.02, maxRetryAfter: 0.1 }
 const problem = new Error('busy')
@@ -97,14 +97,14 @@ describe('retry', () => {
 
 it('counts attempts from the last progress', async () => {
   const { waits, options } = recordWaits({ policy: { ...policy, attempts: 2 } })
-  const attempts = countAttempts(options)
+  const backoff = createBackoff(options)
   const transient = new TransientError(problem)
   for (let repetition = 0; repetition < 3; repetition++) {
-    await attempts.waitAfter(transient)
-    attempts.reset()
+    await backoff.waitOrThrow(transient)
+    backoff.reset()
   }
-  await attempts.waitAfter(transient)
-  await expect(attempts.waitAfter(transient)).rejects.toBe(problem)
+  await backoff.waitOrThrow(transient)
+  await expect(backoff.waitOrThrow(transient)).rejects.toBe(problem)
   expect(waits).toHaveLength(4)
 })
 

@@ -30,7 +30,10 @@ export const apiTokenPrefix = 'sluice_'
 /** Returns the hash by which an API token is looked up. The token itself is never stored. */
 export const hashApiToken = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
-/** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403 problems. */
+/**
+ * Returns a function that identifies the caller of a request by its bearer token. The function throws 401 and 403
+ * problems.
+ */
 export function createAuthenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: OperationGuard): Promise<Caller> => {
     const token = readBearerToken(request)
@@ -40,23 +43,25 @@ export function createAuthenticator({ verify, findPrincipal, serviceSecret }: Au
       return anonymousCaller
     }
     const presented = await readCredential(token, verify)
-    const caller = toCaller(await findPrincipal(presented.credential), presented)
+    const principal = await findPrincipal(presented.credential)
+    const caller = toCaller(principal, presented)
     if (!caller) throw problems.unauthenticated('This session, token or application has ended. Sign in again.')
     return caller
   }
 }
 
 /**
- * Returns the caller with the roles that the token allows. Returns undefined if the principal is missing or inactive,
- * or the token was revoked.
+ * Returns the caller with those roles of the principal that are in the token's scope. Returns undefined if the
+ * principal is missing or inactive, or the token was revoked.
  */
 export function toCaller(principal: PrincipalState | undefined, presented: PresentedCredential): Caller | undefined {
   const { credential, issued, scope } = presented
   if (!principal || !isPrincipalActive(principal, issued)) return undefined
-  const limitToScope = (roles: readonly Role[]) => (scope === undefined ? roles : selectHeldRoles(roles, scope))
+  const hasAllRoles = scope === undefined
+  const limitToScope = (roles: readonly Role[]) => (hasAllRoles ? roles : selectHeldRoles(roles, scope))
   return {
     kind: principal.kind,
-    inPerson: principal.kind === 'session' && scope === undefined,
+    inPerson: principal.kind === 'session' && hasAllRoles,
     uid: principal.id,
     username: principal.username,
     client: principal.client.id,
@@ -96,24 +101,20 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
 }
 
 /**
- * Returns the credential that a verified access token contains. Only tokens without a scope act in person; these are
- * issued by the sign-in itself and to the console. A console token with a scope was issued by an earlier version to a
- * registered application with the same id, so it does not act in person.
+ * Returns the credential that a verified access token contains. Tokens of the sign-in itself and of the console have
+ * all roles of the user, so they have no scope. The scope of all other tokens limits the roles.
  */
-export function toPresentedCredential({
-  sub,
-  sid,
-  client_id,
-  scope,
-  grant,
-  issued,
-}: VerifiedToken): PresentedCredential {
-  if (sid === undefined) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
+export function toPresentedCredential(token: VerifiedToken): PresentedCredential {
+  const { sub, sid, client_id, scope, grant, issued } = token
+  const isApplicationForItself = sid === undefined
+  if (isApplicationForItself) return { credential: { kind: 'application', id: sub }, issued, scope: scope ?? '' }
   const session: Credential = { kind: 'session', id: sub, session: sid }
-  if (client_id === firstParty) return { credential: session, issued }
+  const isFromSignIn = client_id === firstParty
+  if (isFromSignIn) return { credential: session, issued }
   const credential = { ...session, application: client_id, ...(grant !== undefined && { grant }) }
-  if (client_id === consoleApplication && scope === undefined) return { credential, issued }
-  return { credential, issued, scope: scope ?? '' }
+  // A console token with a scope was issued by an earlier version to a registered application with the same id.
+  const isFromConsole = client_id === consoleApplication && scope === undefined
+  return isFromConsole ? { credential, issued } : { credential, issued, scope: scope ?? '' }
 }
 
 /**

@@ -5,21 +5,20 @@ const maxHeaderLength = 4_000
 /**
  * Returns the type that the Accept header prefers; among equally preferred types, the first. For each type, the most
  * specific entry of the header counts (RFC 9110), and parameters such as charset are ignored. If the header excludes
- * all types, throws 406. With `isOverridden`, which means that the query chooses the type, returns the first type
- * instead.
+ * all types, throws 406. With `isTypeInQuery`, the query chooses the type later, so the first type is returned instead.
  */
 export function chooseType(
   header: string | undefined,
   types: readonly string[],
-  { isOverridden = false }: { isOverridden?: boolean } = {},
+  { isTypeInQuery = false }: { isTypeInQuery?: boolean } = {},
 ): string {
   const [first = ''] = types
   if (header === undefined || header.trim() === '') return first
   const entries = header.slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
   const qualities = types.map((type) => findQuality(entries, type))
-  const best = Math.max(...qualities)
-  if (best > 0) return types[qualities.indexOf(best)]!
-  if (isOverridden) return first
+  const bestQuality = Math.max(...qualities)
+  if (bestQuality > 0) return types[qualities.indexOf(bestQuality)]!
+  if (isTypeInQuery) return first
   throw problems.notAcceptable(...types)
 }
 

@@ -156,7 +156,9 @@ function logRequests(logger: Logger): RequestHandler {
     const address = request.ip
     response.once('close', () => {
       const path = request.originalUrl.split('?')[0] ?? ''
-      if (path.startsWith('/health/') || path === '/metrics') return
+      const isMonitoring = path.startsWith('/health/') || path === '/metrics'
+      if (isMonitoring) return
+      const elapsedNanoseconds = process.hrtime.bigint() - start
       const { requestId, operation, caller } = response.locals as {
         requestId?: string
         operation?: string
@@ -168,7 +170,8 @@ function logRequests(logger: Logger): RequestHandler {
         path,
         operation,
         status: response.statusCode,
-        ms: Number((process.hrtime.bigint() - start) / 10_000n) / 100,
+        // Milliseconds with two decimal places.
+        ms: Number(elapsedNanoseconds / 10_000n) / 100,
         address,
         ...(caller?.uid && { user: caller.uid, client: caller.client }),
         ...(!response.writableFinished && { aborted: true }),

@@ -38,39 +38,40 @@ export async function sendEvents(
   { events }: EventStream,
   { isStopping, logger }: StreamContext,
 ): Promise<void> {
-  const streamEnded = new AbortController()
-  const end = () => streamEnded.abort()
-  response.once('close', end)
+  const ending = new AbortController()
+  const endStream = () => ending.abort()
+  response.once('close', endStream)
   // The client may already have disconnected. The stream still starts, so that it releases its resources when it ends.
-  if (response.destroyed) end()
+  if (response.destroyed) endStream()
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',
     // Forbids proxies to buffer events.
     'X-Accel-Buffering': 'no',
   })
   response.write(`retry: ${reconnectDelayMs}\n\n`)
-  let silentMs = 0
-  const timer = setInterval(() => {
-    if (isStopping()) end()
-    silentMs += checkIntervalMs
-    if (silentMs >= keepAliveIntervalMs) {
-      response.write(':\n\n')
-      silentMs = 0
-    }
-  }, checkIntervalMs)
+  const keepAlive = startKeepAlive(response)
+  const stopCheck = setInterval(() => isStopping() && endStream(), checkIntervalMs)
   try {
-    for await (const event of events(streamEnded.signal)) {
-      silentMs = 0
-      if (!response.write(serializeEvent(event))) await waitForDrain(response, streamEnded.signal)
-      if (streamEnded.signal.aborted) break
+    for await (const event of events(ending.signal)) {
+      keepAlive.restart()
+      const isBufferFull = !response.write(serializeEvent(event))
+      if (isBufferFull) await waitForDrain(response, ending.signal)
+      if (ending.signal.aborted) break
     }
   } catch (error) {
     // The status has already been sent. The client will reconnect and then get the error.
-    if (!streamEnded.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
+    if (!ending.signal.aborted) logger.warn({ err: error }, 'a stream of events broke off')
   } finally {
-    clearInterval(timer)
+    clearInterval(stopCheck)
+    keepAlive.stop()
     response.end()
   }
+}
+
+/** Sends an empty comment after every 15 seconds without an event. Call `restart` after each event. */
+function startKeepAlive(response: Response): { restart(): void; stop(): void } {
+  const timer = setInterval(() => response.write(':\n\n'), keepAliveIntervalMs)
+  return { restart: () => void timer.refresh(), stop: () => clearInterval(timer) }
 }
 
 /** Formats an event as text. Its data is one line, because JSON contains no raw line breaks. */

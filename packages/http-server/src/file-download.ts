@@ -56,14 +56,29 @@ export async function sendDownload(
   { options }: FileDownload,
   { logger }: { logger: Pick<Logger, 'warn'> },
 ): Promise<void> {
-  const { bytes, isContinued, onClose } = options
-  const disconnected = new AbortController()
-  let isClosed = false
+  const disconnected = abortOnClose(request, response, options.onClose)
+  try {
+    response.set(downloadHeaders(options, request.method))
+    await sendDownloadBody(request, response, options, disconnected)
+  } catch (error) {
+    if (disconnected.aborted) return void response.destroy()
+    logger.warn({ err: error }, 'a download broke off')
+    if (response.headersSent) return void response.destroy()
+    // Nothing was sent, so the API can still respond with a problem.
+    for (const name of ['Content-Disposition', 'Content-Encoding', 'ETag', 'Accept-Ranges']) response.removeHeader(name)
+    throw error
+  }
+}
+
+/**
+ * Returns a signal that aborts when the response has ended or the client has disconnected. Then calls `onClose` once.
+ */
+function abortOnClose(request: Request, response: Response, onClose: () => void): AbortSignal {
+  const closing = new AbortController()
   const close = () => {
-    if (isClosed) return
-    isClosed = true
+    if (closing.signal.aborted) return
     request.socket.off('close', close)
-    disconnected.abort()
+    closing.abort()
     onClose()
   }
   // A response that waits for another one on the same connection has no close event of its own, so the socket's event
@@ -71,25 +86,21 @@ export async function sendDownload(
   request.socket.once('close', close)
   response.once('close', close)
   if (response.closed || request.socket.destroyed) close()
-  try {
-    response.set(downloadHeaders(options, request.method))
-    if (!bytes) return void response.status(200).end()
-    const range = isContinued
-      ? parseRange(request.headers.range, request.get('if-range'), etagOfBytes(bytes))
-      : undefined
-    if (range) return await sendRange(response, bytes, range, disconnected.signal)
-    response.status(200)
-    await sendBytes(response, bytes.read(0, disconnected.signal), disconnected.signal)
-  } catch (error) {
-    if (!disconnected.signal.aborted) logger.warn({ err: error }, 'a download broke off')
-    // Before the first byte is sent, the API can still respond with a problem.
-    if (!response.headersSent && !disconnected.signal.aborted) {
-      for (const name of ['Content-Disposition', 'Content-Encoding', 'ETag', 'Accept-Ranges'])
-        response.removeHeader(name)
-      throw error
-    }
-    response.destroy()
-  }
+  return closing.signal
+}
+
+/** Sends the requested range of the bytes, or all of them. Sends none for a HEAD request. */
+async function sendDownloadBody(
+  request: Request,
+  response: Response,
+  { bytes, isContinued }: DownloadOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!bytes) return void response.status(200).end()
+  const range = isContinued ? parseRange(request.headers.range, request.get('if-range'), etagOfBytes(bytes)) : undefined
+  if (range) return sendRange(response, bytes, range, signal)
+  response.status(200)
+  await sendBytes(response, bytes.read(0, signal), signal)
 }
 
 const etagOfBytes = ({ id }: DownloadBytes): string => `"${id}"`

@@ -119,19 +119,18 @@ function parseFields<Fields>(
   hasFile: boolean,
 ): Fields {
   const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
+  const isFormComplete = hasFile && parserViolations.length === 0
+  if (isFormComplete) {
+    if (!('violations' in checked)) return checked.value
+    if (checked.onlyTooLarge) throw problems.violated(checked)
+  }
   const contractViolations = 'violations' in checked ? checked.violations : []
-  const isOnlyTooLarge = 'violations' in checked && checked.onlyTooLarge && parserViolations.length === 0
-  if (hasFile && isOnlyTooLarge) throw problems.violated(checked)
+  if (hasFile) throw problems.malformed([...parserViolations, ...contractViolations.map(requireBeforeFile)])
   const missingFile = {
     pointer: '/file',
     detail: fieldTexts.has('file') ? 'must be a file, with a name' : 'is required',
   }
-  const violations = [
-    ...parserViolations,
-    ...(hasFile ? contractViolations.map(requireBeforeFile) : [...contractViolations, missingFile]),
-  ]
-  if ('violations' in checked || violations.length > 0) throw problems.malformed(violations)
-  return checked.value
+  throw problems.malformed([...parserViolations, ...contractViolations, missingFile])
 }
 
 /**

@@ -252,18 +252,16 @@ function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) =>
 }
 
 /**
- * Adds the mapping of a union's discriminator. If the discriminator is an optional field, which OpenAPI does not
- * support, converts the union to an `anyOf` without a discriminator.
+ * Returns the OpenAPI schema of a union with the mapping of its discriminator. OpenAPI does not support an optional
+ * field as discriminator, so such a union becomes an `anyOf` without a discriminator. `contract` is the union before
+ * its variants became references.
  */
-function describeVariants(schema: OpenApiValue, openApiSchema: OpenApiValue): void {
-  const { propertyName } = schema.discriminator
-  if (schema.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))) {
-    openApiSchema.discriminator = { ...openApiSchema.discriminator, mapping: buildMapping(schema, openApiSchema) }
-    return
-  }
-  openApiSchema.anyOf = openApiSchema.oneOf
-  delete openApiSchema.oneOf
-  delete openApiSchema.discriminator
+function convertUnion(contract: OpenApiValue, openApiUnion: OpenApiValue): OpenApiValue {
+  const { propertyName } = contract.discriminator
+  const { oneOf, discriminator, ...others } = openApiUnion
+  const isDiscriminatorRequired = contract.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))
+  if (!isDiscriminatorRequired) return { ...others, anyOf: oneOf }
+  return { ...openApiUnion, discriminator: { ...discriminator, mapping: buildMapping(contract, openApiUnion) } }
 }
 
 /**
@@ -304,10 +302,10 @@ class SchemaRegistry {
     // These keywords are specific to this project. The descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
-    const openApiSchema = Object.fromEntries(
+    const withReferences = Object.fromEntries(
       Object.entries(rest).map(([key, value]) => [key, this.toReferences(value)]),
     )
-    if (openApiSchema.discriminator) describeVariants(rest, openApiSchema)
+    const openApiSchema = withReferences.discriminator ? convertUnion(rest, withReferences) : withReferences
     if (!isNamed(schema)) return typeof title === 'string' ? { title, ...openApiSchema } : openApiSchema
     this.schemas[title] ??= openApiSchema
     if (JSON.stringify(this.schemas[title]) !== JSON.stringify(openApiSchema))
@@ -329,25 +327,28 @@ function listTitles(schema: OpenApiValue, seen = new Set<object>()): string[] {
  * object also has gets the suffix `Body`.
  */
 function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
-  const converted = new Map<object, OpenApiValue>()
+  const convertedSchemas = new Map<object, OpenApiValue>()
 
+  /** Converts a schema and all schemas inside it. Converts a shared object once. */
   function convert(schema: OpenApiValue): OpenApiValue {
     if (Array.isArray(schema)) return schema.map(convert)
     if (schema === null || typeof schema !== 'object') return schema
-    const existing = converted.get(schema)
-    if (existing) return existing
-    const copy = { ...schema }
-    converted.set(schema, copy)
-    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) copy[key] = convert(schema[key])
-    if (!schema.properties) return copy
-    const { required = [] } = schema
+    const converted = convertedSchemas.get(schema) ?? convertObject(schema)
+    convertedSchemas.set(schema, converted)
+    return converted
+  }
+
+  function convertObject(schema: OpenApiValue): OpenApiValue {
+    const converted = { ...schema }
+    for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) converted[key] = convert(schema[key])
+    if (!schema.properties) return converted
+    const { required = [], title } = schema
     const fields = Object.entries<OpenApiValue>(schema.properties)
-    copy.properties = Object.fromEntries(
+    converted.properties = Object.fromEntries(
       fields.map(([name, field]) => [name, required.includes(name) ? convert(field) : allowNull(convert(field))]),
     )
-    if (titlesOfResponses.has(schema.title) && JSON.stringify(copy) !== JSON.stringify(schema))
-      copy.title = `${schema.title}Body`
-    return copy
+    const differsFromResponse = titlesOfResponses.has(title) && JSON.stringify(converted) !== JSON.stringify(schema)
+    return differsFromResponse ? { ...converted, title: `${title}Body` } : converted
   }
 
   return convert
@@ -360,9 +361,9 @@ function createNullConverter(titlesOfResponses: ReadonlySet<string>) {
 function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {
-    const cleared = isStoredSecret(field) ? [{ type: 'string', maxLength: 0 }] : []
-    const hasNull = anyOf.some((one: OpenApiValue) => one.type === 'null')
-    return { ...field, anyOf: [...anyOf, ...cleared, ...(hasNull ? [] : [{ type: 'null' }])] }
+    const emptyText = isStoredSecret(field) ? [{ type: 'string', maxLength: 0 }] : []
+    const isNullAllowed = anyOf.some((one: OpenApiValue) => one.type === 'null')
+    return { ...field, anyOf: [...anyOf, ...emptyText, ...(isNullAllowed ? [] : [{ type: 'null' }])] }
   }
   const isNamedSchema = title && properties
   if (oneOf || isNamedSchema) return { anyOf: [field, { type: 'null' }] }
@@ -379,30 +380,46 @@ const minCharacters = 120
  * these. The document describes the same values and is a fifth shorter.
  */
 export function shareFields(schemas: Record<string, OpenApiValue>): Record<string, OpenApiValue> {
-  const occurrences = new Map<string, { name: string; count: number; schema: OpenApiValue }>()
+  const fieldComponents: Record<string, OpenApiValue> = {}
+  const componentNames = new Map<string, string>()
+  for (const { key, name, schema } of listRepeatedFields(schemas)) {
+    const isTaken = (candidate: string) => candidate in schemas || candidate in fieldComponents
+    const componentName = chooseComponentName(name, schema, isTaken)
+    fieldComponents[componentName] = schema
+    componentNames.set(key, componentName)
+  }
+  const toReference = (field: OpenApiValue, name: string) => {
+    const componentName = componentNames.get(toFieldKey(name, field))
+    return componentName === undefined ? field : { $ref: `#/components/schemas/${componentName}` }
+  }
+  const schemasWithReferences = Object.entries(schemas).map(
+    ([name, schema]) => [name, mapFields(schema, toReference)] as const,
+  )
+  return Object.fromEntries([...schemasWithReferences, ...Object.entries(fieldComponents)])
+}
+
+interface RepeatedField {
+  key: string
+  name: string
+  schema: OpenApiValue
+  count: number
+}
+
+/** Returns the fields that occur often enough, and are long enough, to become a component. */
+function listRepeatedFields(schemas: Record<string, OpenApiValue>): RepeatedField[] {
+  const fields = new Map<string, RepeatedField>()
   for (const schema of Object.values(schemas))
     visitFields(schema, (name, field) => {
       if (field.$ref) return
-      const text = JSON.stringify([name, field])
-      const occurrence = occurrences.get(text) ?? { name, count: 0, schema: field }
-      occurrence.count += 1
-      occurrences.set(text, occurrence)
+      const key = toFieldKey(name, field)
+      const count = (fields.get(key)?.count ?? 0) + 1
+      fields.set(key, { key, name, schema: field, count })
     })
-  const shared: Record<string, OpenApiValue> = {}
-  const componentByField = new Map<string, string>()
-  for (const [text, { name, count, schema }] of occurrences) {
-    if (count < minOccurrences || text.length < minCharacters) continue
-    const componentName = chooseComponentName(name, schema, (candidate) => candidate in schemas || candidate in shared)
-    shared[componentName] = schema
-    componentByField.set(text, componentName)
-  }
-  const referTo = (field: OpenApiValue, name: string) => {
-    const component = componentByField.get(JSON.stringify([name, field]))
-    return component === undefined ? field : { $ref: `#/components/schemas/${component}` }
-  }
-  const rewritten = Object.entries(schemas).map(([name, schema]) => [name, mapFields(schema, referTo)] as const)
-  return Object.fromEntries([...rewritten, ...Object.entries(shared)])
+  return [...fields.values()].filter(({ key, count }) => count >= minOccurrences && key.length >= minCharacters)
 }
+
+/** Returns a text that is equal for fields with the same name and schema. */
+const toFieldKey = (name: string, field: OpenApiValue): string => JSON.stringify([name, field])
 
 /**
  * Returns an unused component name, such as `RunTriggerField`, or `RunTriggerFieldOrNull` for a field that may be null.

@@ -47,6 +47,7 @@ export function containsNul(json: Buffer): boolean {
   return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
 }
 
+/** Matches an escape of a JSON text, with the hexadecimal digits of `\u`. */
 const escapePattern = /\\(?:u([\da-f]{4})|.)/gi
 
 const firstHighSurrogate = 0xd800
@@ -61,22 +62,20 @@ const lastLowSurrogate = 0xdfff
 export function hasLoneSurrogate(json: Buffer): boolean {
   if (!json.includes(String.raw`\ud`) && !json.includes(String.raw`\uD`)) return false
   const text = json.toString('latin1')
-  /**
-   * The position after a high surrogate, where its low surrogate must start. -1 if the last escape was not a high
-   * surrogate.
-   */
-  let expectedLow = -1
+  /** The position at which a low surrogate must start. Undefined if the last escape was not a high surrogate. */
+  let expectedLowAt: number | undefined
   for (const { 0: escape, 1: hex, index } of text.matchAll(escapePattern)) {
-    const unit = hex === undefined ? 0 : Number.parseInt(hex, 16)
-    const isHigh = unit >= firstHighSurrogate && unit < firstLowSurrogate
-    const isLow = unit >= firstLowSurrogate && unit <= lastLowSurrogate
-    const completesPair = isLow && index === expectedLow
-    const isHighAlone = expectedLow >= 0 && !completesPair
+    const codeUnit = hex === undefined ? 0 : Number.parseInt(hex, 16)
+    const isHigh = codeUnit >= firstHighSurrogate && codeUnit < firstLowSurrogate
+    const isLow = codeUnit >= firstLowSurrogate && codeUnit <= lastLowSurrogate
+    const completesPair = isLow && index === expectedLowAt
+    const isHighAlone = expectedLowAt !== undefined && !completesPair
     const isLowAlone = isLow && !completesPair
     if (isHighAlone || isLowAlone) return true
-    expectedLow = isHigh ? index + escape.length : -1
+    expectedLowAt = isHigh ? index + escape.length : undefined
   }
-  return expectedLow >= 0
+  const endsWithHigh = expectedLowAt !== undefined
+  return endsWithHigh
 }
 
 /**

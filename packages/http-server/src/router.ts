@@ -46,15 +46,16 @@ export function createRouter<Context>(
   pipeline: RequestPipeline<Context>,
 ): Router {
   const routes = Router({ caseSensitive: true, strict: true })
+  const hasParameters = (path: string) => path.includes(':')
   for (const [index, operation] of operations.entries()) {
     const { method, path } = operation.signature
     routes[method](path, createRequestHandler(operation, pipeline))
-    // This handler must precede later paths with parameters. Otherwise these would match `me` in `/users/me` as an id.
-    const isLast = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
-    if (isLast && !path.includes(':')) refuseOtherMethods(routes, operations, path)
+    // `/users/me` refuses other methods before the routes of `/users/:uid`, which would match `me` as an id.
+    const isLastOfPath = operations.slice(index + 1).every(({ signature }) => signature.path !== path)
+    if (isLastOfPath && !hasParameters(path)) refuseOtherMethods(routes, operations, path)
   }
-  for (const path of new Set(operations.map(({ signature }) => signature.path)))
-    if (path.includes(':')) refuseOtherMethods(routes, operations, path)
+  const paths = new Set(operations.map(({ signature }) => signature.path))
+  for (const path of paths) if (hasParameters(path)) refuseOtherMethods(routes, operations, path)
   return routes
 }
 
@@ -79,6 +80,7 @@ const largeRequests = new Semaphore({
   title: 'Too many large requests of your organisation are in progress.',
 })
 
+/** Returns the Express handler of an operation: it checks the request, runs the operation and sends the result. */
 function createRequestHandler<Context>(operation: Operation<Context>, pipeline: RequestPipeline<Context>) {
   const { authenticate, run } = pipeline
   const { signature } = operation
@@ -90,20 +92,12 @@ function createRequestHandler<Context>(operation: Operation<Context>, pipeline: 
     const caller = signature.guard === 'anyone' ? anonymousCaller : await authenticate(request, signature.guard)
     response.locals.caller = caller
     assertAuthorized(signature, caller)
-    // A redirect has no body, so the Accept header does not matter.
-    const hasBody = signature.response && !signature.mayRedirect
-    const isOverridden = request.query['format'] !== undefined
-    const acceptedType = hasBody
-      ? chooseType(request.headers.accept, listResponseTypes(signature), { isOverridden })
-      : ''
-
+    const acceptedType = chooseResponseType(signature, request)
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
     const requestFacts = { ...readRequestFacts(request, response), acceptedType }
     const handle = async () => {
       // The body is read after authorization, so that rejected callers cost no parsing.
-      const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
-      if (!signature.upload) await readJsonBody(request, response, { sender, limit: signature.bodyLimit })
-      if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
+      if (!signature.upload) await readJsonBodyOf(signature, request, response)
       const input = {
         caller,
         params: request.params as Record<string, string>,
@@ -114,13 +108,29 @@ function createRequestHandler<Context>(operation: Operation<Context>, pipeline: 
       assertOwnId(signature, input.params, input.body)
       return run(operation, caller, requestFacts, (context) => operation.handle({ ...context, ...input }))
     }
-    const result = await (signature.bodyLimit ? largeRequests.run(caller.client, handle) : handle())
+    const mayBeLarge = signature.bodyLimit !== undefined
+    const result = await (mayBeLarge ? largeRequests.run(caller.client, handle) : handle())
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, pipeline)
     if (result instanceof FileDownload) return sendDownload(request, response, result, pipeline)
     sendJson(response, signature, result, requestFacts.locales)
   }
+}
+
+/** Returns the media type of the response that the client accepts. Empty for a response without a body. */
+function chooseResponseType(signature: OperationSignature, request: Request): string {
+  const hasBody = signature.response && !signature.mayRedirect
+  if (!hasBody) return ''
+  const isTypeInQuery = request.query['format'] !== undefined
+  return chooseType(request.headers.accept, listResponseTypes(signature), { isTypeInQuery })
+}
+
+/** Reads the JSON body into `request.body`. Throws if it has fields and the operation has no body. */
+async function readJsonBodyOf(signature: OperationSignature, request: Request, response: Response): Promise<void> {
+  const sender = signature.guard === 'anyone' ? 'anonymous' : 'known'
+  await readJsonBody(request, response, { sender, limit: signature.bodyLimit })
+  if (!signature.body && isObject(request.body)) assertContract(checkNoFields, request.body)
 }
 
 /** Sends the result of a handler as JSON, or a response without a body if the operation has none. */
@@ -148,17 +158,17 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Throws if a query parameter contains NUL, which PostgreSQL cannot store. `readJsonBody` checks bodies. */
 function rejectNulCharacters(query: Request['query']): Request['query'] {
-  // A repeated parameter has a list of values, so its pointers are such as `/filter/0`.
-  const texts = Object.entries(query).flatMap(([name, value]) =>
-    Array.isArray(value) ? value.map((item, index) => [`${name}/${index}`, item] as const) : [[name, value] as const],
-  )
-  const invalid = texts.filter(
-    ([name, text]) => name.includes('\0') || (typeof text === 'string' && text.includes('\0')),
-  )
-  if (invalid.length === 0) return { ...query }
+  const values = Object.entries(query).flatMap(([name, value]): { path: string; value: unknown }[] => {
+    if (!Array.isArray(value)) return [{ path: name, value }]
+    // A repeated parameter has a list of values, such as `filter/0` and `filter/1`.
+    return value.map((item: unknown, index) => ({ path: `${name}/${index}`, value: item }))
+  })
+  const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')
+  const invalidValues = values.filter(({ path, value }) => hasNul(path) || hasNul(value))
+  if (invalidValues.length === 0) return { ...query }
   throw problems.malformed(
-    invalid.slice(0, 100).map(([name]) => ({
-      pointer: `/${name.replaceAll('\0', '')}`.slice(0, 1000),
+    invalidValues.slice(0, 100).map(({ path }) => ({
+      pointer: `/${path.replaceAll('\0', '')}`.slice(0, 1000),
       detail: 'must not contain the NUL character',
     })),
   )
@@ -177,7 +187,7 @@ function readBodyOrEmpty(request: Request): unknown {
  * Throws 403 if the caller may not call the operation: an application calls an operation for users, the caller lacks
  * all required roles, or the caller did not sign in but the operation requires it.
  */
-function assertAuthorized({ guard, inPerson = guard === 'in-person' }: OperationSignature, caller: Caller): void {
+function assertAuthorized({ guard, inPerson }: OperationSignature, caller: Caller): void {
   if (guard === 'anyone' || guard === 'service') return
   if (guard === 'signed-in' && caller.kind === 'application')
     throw problems.forbidden(
@@ -185,7 +195,8 @@ function assertAuthorized({ guard, inPerson = guard === 'in-person' }: Operation
     )
   if (typeof guard !== 'string' && !guard.some((role) => hasRole(caller.roles, role)))
     throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
-  if (inPerson && !caller.inPerson)
+  const requiresSignIn = inPerson ?? guard === 'in-person'
+  if (requiresSignIn && !caller.inPerson)
     throw problems.forbidden(
       'Sign in with your username to call this operation. API tokens and applications cannot call it.',
     )

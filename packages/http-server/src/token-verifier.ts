@@ -30,7 +30,7 @@ interface CachedToken {
   claims: VerifiedToken
   /** The entry's expiry as Unix milliseconds, which is never after the token's own expiry. */
   until: number
-  ring: object
+  keySet: object
 }
 
 /**
@@ -44,19 +44,21 @@ export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64')
-    const ring = await keys.ring()
+    const keySet = await keys.ring()
     const cached = cache.get(hash)
-    if (cached?.ring === ring && Date.now() < cached.until) return cached.claims
+    const isCachedValid = cached !== undefined && cached.keySet === keySet && Date.now() < cached.until
+    if (isCachedValid) return cached.claims
     cache.delete(hash)
-    const verified = { ...(await verifyToken(token, issuer, keys.find)), ring }
-    if (cache.size >= maxCachedTokens) cache.delete(cache.keys().next().value!)
-    cache.set(hash, verified)
+    const verified = await verifyToken(token, issuer, keys.find)
+    const [oldestHash] = cache.keys()
+    if (cache.size >= maxCachedTokens) cache.delete(oldestHash!)
+    cache.set(hash, { ...verified, keySet })
     return verified.claims
   }
 }
 
 /** Verifies signature, type, issuer, audience, times and required claims of a token. Throws 401. */
-async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
+async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'keySet'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
       issuer,

@@ -76,7 +76,7 @@ describe('the type of a response', () => {
 
   it('does not depend on the header if the query chooses it', () => {
     expect(() => chooseType('text/html', types)).toThrow('application/json, application/x-ndjson, text/csv')
-    expect(chooseType('text/html', types, { isOverridden: true })).toBe('application/json')
+    expect(chooseType('text/html', types, { isTypeInQuery: true })).toBe('application/json')
   })
 })
 

@@ -59,9 +59,9 @@ function decodeUrlPart(part: string): string | undefined {
 export const senderAddress = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(text) {
-    const [, name = '', bracketed, plain] = /^(?:([^<>"\p{Cc}]{0,100}?) ?<([^<>]+)>|(\S+))$/u.exec(text) ?? []
-    const address = bracketed ?? plain
-    if (address === undefined || !isMailable(address))
+    const nameAndAddress = /^(?<name>[^<>"\p{Cc}]{0,100}?) ?<(?<address>[^<>]+)>$/u.exec(text)?.groups
+    const { name = '', address = text } = nameAndAddress ?? {}
+    if (!isMailable(address))
       throw new Error('must be an address, or a name and an address: Example Data <no-reply@example.org>')
     return { name, address }
   },

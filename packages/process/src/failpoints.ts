@@ -58,44 +58,57 @@ export function failpoint(point: Failpoint): Promise<void> | undefined {
   return traps && executeTraps(point, traps)
 }
 
-/** Executes the traps of a point, in order. A trap with a count acts only when the point is passed for that time. */
+/**
+ * Executes the actions of a point, in order. An action for the nth passage happens only when the process reaches the
+ * point for the nth time.
+ */
 async function executeTraps(point: Failpoint, traps: readonly Trap[]): Promise<void> {
   const passage = (passageCounts.get(point) ?? 0) + 1
   passageCounts.set(point, passage)
-  for (const trap of traps) {
-    if (trap.passage !== undefined && trap.passage !== passage) continue
-    if (trap.action === 'sleep') {
-      await sleep(trap.milliseconds)
-      continue
-    }
-    // Writes synchronously without the logger, because the process may end before the next turn of its event loop.
-    writeSync(1, `failpoint ${point}: ${trap.action}\n`)
-    if (trap.action === 'exit') process.kill(process.pid, 'SIGKILL')
-    if (trap.action === 'stop') process.kill(process.pid, 'SIGSTOP')
-    if (trap.action === 'throw') throw new Error(`failpoint ${point}`)
-    if (trap.action === 'exit' || trap.action === 'hang') await new Promise(() => {})
+  const dueTraps = traps.filter((trap) => trap.passage === undefined || trap.passage === passage)
+  for (const trap of dueTraps) await executeTrap(trap)
+}
+
+async function executeTrap({ point, action, milliseconds }: Trap): Promise<void> {
+  // Writes synchronously without the logger, because the process may end before the next turn of its event loop.
+  if (action !== 'sleep') writeSync(1, `failpoint ${point}: ${action}\n`)
+  const waitForever = () => new Promise<void>(() => {})
+  switch (action) {
+    case 'sleep':
+      return sleep(milliseconds)
+    case 'exit':
+      process.kill(process.pid, 'SIGKILL')
+      return waitForever()
+    case 'stop':
+      process.kill(process.pid, 'SIGSTOP')
+      return
+    case 'throw':
+      throw new Error(`failpoint ${point}`)
+    case 'hang':
+      return waitForever()
   }
 }
 
 /**
  * Parses a setting such as `in-copy:exit@3, before-swap:sleep:500`: the point, the action, the milliseconds for
- * `sleep`, and after @ the count. Throws an error with a clause that completes a sentence.
+ * `sleep`, and after @ the number of the passage. Throws an error with a clause that completes a sentence.
  */
 export function parseFailpoints(text: string): Trap[] {
-  return text.split(',').map((entry) => {
-    const [, point, action, milliseconds, passage] = /^\s*([\w-]+):([a-z]+)(?::(\d+))?(?:@(\d+))?\s*$/.exec(entry) ?? []
-    const trap = {
-      point: failpointNames.find((name) => name === point),
-      action: trapActions.find((name) => name === action),
-    }
-    // Only `sleep` accepts milliseconds, and it requires them.
-    const hasRightDuration = (trap.action === 'sleep') === (milliseconds !== undefined)
-    if (!trap.point || !trap.action || !hasRightDuration)
-      throw new Error(`has "${entry.trim()}", which is not a failpoint`)
-    return {
-      ...(trap as Pick<Trap, 'point' | 'action'>),
-      ...(milliseconds && { milliseconds: Number(milliseconds) }),
-      ...(passage && { passage: Number(passage) }),
-    }
-  })
+  return text.split(',').map(parseTrap)
+}
+
+function parseTrap(entry: string): Trap {
+  const [, pointName, actionName, milliseconds, passage] =
+    /^\s*([\w-]+):([a-z]+)(?::(\d+))?(?:@(\d+))?\s*$/.exec(entry) ?? []
+  const point = failpointNames.find((name) => name === pointName)
+  const action = trapActions.find((name) => name === actionName)
+  // Only `sleep` accepts milliseconds, and it requires them.
+  const hasRightDuration = (action === 'sleep') === (milliseconds !== undefined)
+  if (!point || !action || !hasRightDuration) throw new Error(`has "${entry.trim()}", which is not a failpoint`)
+  return {
+    point,
+    action,
+    ...(milliseconds && { milliseconds: Number(milliseconds) }),
+    ...(passage && { passage: Number(passage) }),
+  }
 }

@@ -6,21 +6,27 @@ const loopbackHostPattern = /^(localhost|127(\.\d+){3}|::1)$/
 export const isLoopback = (host: string): boolean => loopbackHostPattern.test(host)
 
 /**
- * Returns the numbers of an IPv4 address as four texts, or the first groups of an IPv6 address as at least four texts
- * without leading zeros. Returns the IPv4 address of an IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1` or
- * `::ffff:c000:201`. Returns undefined for any other text.
+ * Returns the four numbers of an IPv4 address, or the eight groups of an IPv6 address without leading zeros. For an
+ * IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1` or `::ffff:c000:201`, returns the IPv4 address. Returns undefined
+ * for any other text.
  */
 export function splitIpAddress(
   address: string,
 ): { version: 4; numbers: string[] } | { version: 6; groups: string[] } | undefined {
   if (isIPv4(address)) return { version: 4, numbers: address.split('.') }
   if (!isIPv6(address)) return undefined
-  const { address: canonicalAddress } = new SocketAddress({ address: address.split('%')[0]!, family: 'ipv6' })
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(canonicalAddress)?.[1]
-  if (mapped !== undefined) return { version: 4, numbers: mapped.split('.') }
-  // The double colon stands for the groups of zeros that are missing from the eight groups of an address.
-  const [head = '', tail = ''] = canonicalAddress.split('::')
-  const [headGroups, tailGroups] = [head, tail].map((text) => text.split(':').filter(Boolean)) as [string[], string[]]
-  const zeroGroups = Array.from({ length: 8 - headGroups.length - tailGroups.length }, () => '0')
-  return { version: 6, groups: [...headGroups, ...zeroGroups, ...tailGroups] }
+  const withoutZone = address.split('%')[0]!
+  const { address: canonicalAddress } = new SocketAddress({ address: withoutZone, family: 'ipv6' })
+  const mappedIPv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(canonicalAddress)?.[1]
+  if (mappedIPv4 !== undefined) return { version: 4, numbers: mappedIPv4.split('.') }
+  return { version: 6, groups: expandGroups(canonicalAddress) }
+}
+
+/** Returns the eight groups of an IPv6 address. Replaces a double colon by the zeros that it stands for. */
+function expandGroups(address: string): string[] {
+  const [beforeZeros = '', afterZeros = ''] = address.split('::')
+  const head = beforeZeros.split(':').filter(Boolean)
+  const tail = afterZeros.split(':').filter(Boolean)
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => '0')
+  return [...head, ...zeros, ...tail]
 }

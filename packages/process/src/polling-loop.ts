@@ -13,33 +13,35 @@ interface PollingOptions {
 
 /**
  * Runs rounds one after another until stopped. If a round returns true, more work may exist, and the next round starts
- * without a pause.
+ * without a pause. `stop` waits for the running round, and aborts its signal after `stopTimeoutMs`.
  */
 export function startPollingLoop(
   round: (signal: AbortSignal) => Promise<boolean>,
   { pauseMs, pauseAfterFailureMs = pauseMs, stopTimeoutMs, failed }: PollingOptions,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController()
-  const aborting = new AbortController()
-  const pauseAfter = async () => {
+  const roundAbort = new AbortController()
+  const runRound = async (): Promise<{ nextPauseMs: number }> => {
     try {
-      return (await round(aborting.signal)) ? 0 : pauseMs
+      const mayHaveMoreWork = await round(roundAbort.signal)
+      return { nextPauseMs: mayHaveMoreWork ? 0 : pauseMs }
     } catch (error) {
       failed(error)
-      return pauseAfterFailureMs
+      return { nextPauseMs: pauseAfterFailureMs }
     }
   }
-  const loop = (async () => {
+  const runRounds = async () => {
     while (!stopping.signal.aborted) {
-      const pause = await pauseAfter()
-      if (pause > 0) await sleep(pause, undefined, { signal: stopping.signal }).catch(() => {})
+      const { nextPauseMs } = await runRound()
+      if (nextPauseMs > 0) await sleep(nextPauseMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
-  })()
+  }
+  const loopEnded = runRounds()
   return {
     async stop() {
       stopping.abort()
-      const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
-      await loop
+      const timer = setTimeout(() => roundAbort.abort(), stopTimeoutMs)
+      await loopEnded
       clearTimeout(timer)
     },
   }

@@ -4,9 +4,11 @@
  * rest would reveal the secret.
  */
 export function secretRedactor(secrets: readonly string[]): (text: string) => string {
-  const spellings = [...new Set(secrets.filter((secret) => secret.length > 2).flatMap(spellingsOf))]
-  spellings.sort((one, other) => other.length - one.length)
-  const pattern = spellings.length > 0 ? new RegExp(spellings.map((one) => wholeWords(one)).join('|'), 'gu') : undefined
+  const longEnough = secrets.filter((secret) => secret.length > 2)
+  const encodedForms = [...new Set(longEnough.flatMap(listEncodedForms))]
+  // Replaces longer texts first, because a secret can contain another one.
+  const longestFirst = encodedForms.toSorted((one, other) => other.length - one.length)
+  const pattern = longestFirst.length > 0 ? new RegExp(longestFirst.map(wholeWords).join('|'), 'gu') : undefined
   return (text) => {
     const redactedText = pattern ? text.replace(pattern, '[redacted]') : text
     return redactedText
@@ -23,7 +25,8 @@ export function wholeWords(text: string): string {
   return `${isWord(first) ? '(?<![\\p{L}\\p{N}_])' : ''}${RegExp.escape(text)}${isWord(last) ? '(?![\\p{L}\\p{N}_])' : ''}`
 }
 
-const spellingsOf = (secret: string): string[] => [
+/** Returns a secret as it is and as it occurs in URLs, forms, JSON and the Authorization header. */
+const listEncodedForms = (secret: string): string[] => [
   secret,
   encodeURIComponent(secret),
   new URLSearchParams({ a: secret }).toString().slice(2),

@@ -203,7 +203,9 @@ export function limitConcurrency({
   title: string
 }) {
   const semaphore = new Semaphore({ total: maxRunning, each: maxRunning, waiting: maxWaiting, title })
-  return Object.assign(semaphore.queueOf(''), {
+  // All callbacks have the same key, so none of them has precedence.
+  const run = semaphore.queueOf('')
+  return Object.assign(run, {
     /** Returns the number of waiting callbacks. */
     waiting: () => semaphore.waiting(),
   })

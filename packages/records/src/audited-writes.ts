@@ -115,7 +115,8 @@ export function auditedWrites<DB>(
 
 /**
  * Returns the audit rows of a write: one per note of its handler, or one without details if the handler made no note.
- * The actor is the one of the note, if it names one (such as the user of a sign-in), otherwise the caller.
+ * The user and client are those of the note's actor (such as the user who signs in), otherwise those of the caller. An
+ * anonymous caller has empty texts, which become null.
  */
 function toAuditEntries(
   { id, address, audited }: RequestFacts & { audited: AuditNote[] },
@@ -124,11 +125,14 @@ function toAuditEntries(
 ) {
   const emptyNote = { object: null, details: {}, actor: undefined }
   const notes = audited.length > 0 ? audited : [emptyNote]
+  const callerUid = caller.uid || null
+  const callerName = caller.username || null
+  const callerClient = caller.client || null
   return notes.map(({ object, details, actor }) => ({
     operation,
-    actor: actor?.user ?? (caller.uid || null),
-    actorName: actor ? null : caller.username || null,
-    client: actor?.client ?? (caller.client || null),
+    actor: actor?.user ?? callerUid,
+    actorName: actor ? null : callerName,
+    client: actor?.client ?? callerClient,
     object,
     requestId: id,
     address,

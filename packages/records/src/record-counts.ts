@@ -84,14 +84,17 @@ export function createTotalsCache() {
      * Returns whether a total may be cached. It may not if a condition depends on other tables, because changes of
      * those do not increment the version.
      */
-    mayCacheTotal({ properties, only }: CountableRecords, { filtered }: SearchPlan): boolean {
-      const isOwnColumn = (name: string) => {
+    mayCacheTotal({ properties, only }: CountableRecords, { filtered: filteredNames }: SearchPlan): boolean {
+      const isColumnOfTable = (name: string) => {
         const property = properties[name]
-        return property !== undefined && typeof property.column === 'string' && !property.some
+        const isColumn = typeof property?.column === 'string'
+        return isColumn && property?.toExists === undefined
       }
-      return (only?.inTotalsTable ?? true) && filtered.every(isOwnColumn)
+      const isListConditionInTable = only?.inTotalsTable ?? true
+      return isListConditionInTable && filteredNames.every(isColumnOfTable)
     },
 
+    /** Returns the key of the total of a query: a hash of its SQL and parameters. */
     keyOf: ({ sql: text, parameters }: CompiledQuery): string =>
       createHash('sha256')
         .update(JSON.stringify([text, parameters]))

@@ -41,6 +41,33 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
 ): Promise<(uid: string) => RecordAction[]> {
   const { caller, db } = context
   if (uids.length === 0) return () => []
+  const actions = listActionsOfRoles(signatures, caller)
+  const isAllowed = async ({ action, writes }: PermittedAction) =>
+    !writes || mayWrite === undefined || (await mayWrite(context, action))
+  // The rows are the records that the caller may read.
+  const [{ rows }, allowed] = await Promise.all([
+    sql<{ uid: string; writable: boolean }>`
+      select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
+      where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
+    Promise.all(actions.map(isAllowed)),
+  ])
+  const allowedActions = actions.filter((_action, index) => allowed[index])
+  const readableRecords = new Map(rows.map(({ uid, writable }) => [uid, { isWritable: writable }]))
+  return (uid) => {
+    const record = readableRecords.get(uid)
+    if (record === undefined) return []
+    return allowedActions.filter(({ writes }) => !writes || record.isWritable).map(({ action }) => action)
+  }
+}
+
+interface PermittedAction {
+  action: RecordAction
+  /** Whether the action requires write access to the record. */
+  writes: boolean
+}
+
+/** Returns the actions that the caller's roles permit. */
+function listActionsOfRoles(signatures: RecordSignatures, caller: Caller): PermittedAction[] {
   const { read, update: write, run, share, delete: remove } = signatures
   const operations: [RecordAction, Guarded | undefined][] = [
     ['read', read],
@@ -49,24 +76,9 @@ export async function findPermittedActions<Context extends { caller: Caller; db:
     ['share', share],
     ['delete', remove],
   ]
-  const actionsOfRoles = operations.flatMap(([action, operation]) =>
+  return operations.flatMap(([action, operation]) =>
     operation && isGuardPassed(operation.guard, caller) ? [{ action, writes: operation.effect === 'write' }] : [],
   )
-  const writingActions = actionsOfRoles.filter(({ writes }) => writes)
-  const [{ rows }, ...refusedActions] = await Promise.all([
-    sql<{ uid: string; writable: boolean }>`
-      select r.uid, ${scope(caller, 'READ_WRITE')} as writable from ${sql.table(table)} as r
-      where r.uid = any(${uids}::uuid[]) and ${scope(caller, 'READ')}`.execute(db),
-    ...writingActions.map(async ({ action }) => ((await mayWrite?.(context, action)) === false ? action : undefined)),
-  ])
-  const allowedActions = actionsOfRoles.filter(({ action }) => !refusedActions.includes(action))
-  const writableByUid = new Map(rows.map(({ uid, writable }) => [uid, writable]))
-  return (uid) => {
-    const isWritable = writableByUid.get(uid)
-    // The caller may not even read the record.
-    if (isWritable === undefined) return []
-    return allowedActions.filter(({ writes }) => isWritable || !writes).map(({ action }) => action)
-  }
 }
 
 /**

@@ -33,7 +33,7 @@ export const resource: SearchResource = {
     'labels.text': {
       type: 'string',
       column: 'l.text',
-      some: (condition) => sql`exists (select from unnest(r.tags) as l(text) where ${condition})`,
+      toExists: (condition) => sql`exists (select from unnest(r.tags) as l(text) where ${condition})`,
     },
   },
   query: (text) => sql`r.uid::text = ${text} or r.name ilike ${`%${text}%`}`,

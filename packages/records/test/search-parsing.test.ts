@@ -18,7 +18,7 @@ const resource: SearchResource = {
     'groups.name': {
       type: 'string',
       column: 'g.name',
-      some: (condition) => sql`exists (select from g where ${condition})`,
+      toExists: (condition) => sql`exists (select from g where ${condition})`,
     },
   },
   query: (text) => sql`r.name = ${text} or r.code = ${text}`,

@@ -1,4 +1,4 @@
-import { countedValuesAt, hasManyValuesAt } from './column-state'
+import { countedValuesAt, hasManyValuesAt, setCountedValues, setHasManyValues } from './column-state'
 import { STORED_BYTES, MAX_COUNTED_VALUES, REGISTER_COUNT, registers, SLOT_BYTES, SLOT_COUNT, slots, VALUE_BYTES, values } from './memory-layout'
 
 /*
@@ -8,7 +8,27 @@ import { STORED_BYTES, MAX_COUNTED_VALUES, REGISTER_COUNT, registers, SLOT_BYTES
  * 3.3 %. The host computes the estimate from the registers.
  */
 
+const COUNT: usize = 8
 const COUNT_BITS: u64 = 56
+
+/** Returns the first slot to search for a hash. The number of slots is a power of two. */
+@inline function firstSlotIndex(hash: u64): i32 { return <i32>hash & (SLOT_COUNT - 1) }
+@inline function nextSlotIndex(index: i32): i32 { return (index + 1) & (SLOT_COUNT - 1) }
+@inline function slotAt(table: usize, index: i32): usize { return table + <usize>index * SLOT_BYTES }
+@inline function isSlotUsed(slot: usize): bool { return load<u64>(slot, COUNT) != 0 }
+@inline function hashAt(slot: usize): u64 { return load<u64>(slot) }
+@inline function incrementCount(slot: usize): void { store<u64>(slot, load<u64>(slot, COUNT) + 1, COUNT) }
+
+/** Fills a slot with a hash that was counted once, and the number of its stored value. */
+@inline function fillSlot(slot: usize, hash: u64, valueNumber: i32): void {
+  store<u64>(slot, hash)
+  store<u64>(slot, (<u64>valueNumber << COUNT_BITS) | 1, COUNT)
+}
+
+/** Returns where a value of a column is stored: its length, then its first bytes. */
+@inline function storedValueAddress(column: i32, valueNumber: i32): usize {
+  return values + <usize>((column * MAX_COUNTED_VALUES + valueNumber) * VALUE_BYTES)
+}
 
 /** Results of `countValue` that are not addresses. */
 export const COUNTED_BEFORE: usize = 0
@@ -25,44 +45,46 @@ export const NOT_STORED: usize = 1
     return NOT_STORED
   }
   const table = slots + <usize>(column * SLOT_COUNT * SLOT_BYTES)
-  const slot = table + <usize>(<i32>hash & (SLOT_COUNT - 1)) * SLOT_BYTES
-  if (load<u64>(slot) == hash && load<u64>(slot, 8) != 0) {
-    store<u64>(slot, load<u64>(slot, 8) + 1, 8)
+  const slot = slotAt(table, firstSlotIndex(hash))
+  if (hashAt(slot) == hash && isSlotUsed(slot)) {
+    incrementCount(slot)
     return COUNTED_BEFORE
   }
   return countInTable(column, state, hash, table)
 }
 
-/** Counts a value in the hash table. Searches the slots from the one that its hash determines. */
+/**
+ * Counts a value in the hash table: in the slot with its hash, or in the next empty slot. Changes the column to
+ * HyperLogLog if it has too many values. Returns the same as `countValue`.
+ */
 function countInTable(column: i32, state: usize, hash: u64, table: usize): usize {
-  let index = <i32>hash & (SLOT_COUNT - 1)
-  let slot = table + <usize>index * SLOT_BYTES
-  while (load<u64>(slot, 8) != 0) {
-    if (load<u64>(slot) == hash) {
-      store<u64>(slot, load<u64>(slot, 8) + 1, 8)
+  let index = firstSlotIndex(hash)
+  let slot = slotAt(table, index)
+  while (isSlotUsed(slot)) {
+    if (hashAt(slot) == hash) {
+      incrementCount(slot)
       return COUNTED_BEFORE
     }
-    index = (index + 1) & (SLOT_COUNT - 1)
-    slot = table + <usize>index * SLOT_BYTES
+    index = nextSlotIndex(index)
+    slot = slotAt(table, index)
   }
-  const counted = countedValuesAt(state)
-  if (counted == MAX_COUNTED_VALUES) {
+  const valueNumber = countedValuesAt(state)
+  if (valueNumber == MAX_COUNTED_VALUES) {
     moveToRegisters(column, state, table)
     updateRegister(column, hash)
     return NOT_STORED
   }
-  store<u64>(slot, hash)
-  store<u64>(slot, (<u64>counted << COUNT_BITS) | 1, 8)
-  store<u8>(state, <u8>(counted + 1), 3)
-  return values + <usize>((column * MAX_COUNTED_VALUES + counted) * VALUE_BYTES)
+  fillSlot(slot, hash, valueNumber)
+  setCountedValues(state, valueNumber + 1)
+  return storedValueAddress(column, valueNumber)
 }
 
 /** Changes to HyperLogLog: adds all counted values to the registers. */
 function moveToRegisters(column: i32, state: usize, table: usize): void {
-  store<u8>(state, 1, 2)
+  setHasManyValues(state)
   for (let index = 0; index < SLOT_COUNT; index++) {
-    const slot = table + <usize>index * SLOT_BYTES
-    if (load<u64>(slot, 8) != 0) updateRegister(column, load<u64>(slot))
+    const slot = slotAt(table, index)
+    if (isSlotUsed(slot)) updateRegister(column, hashAt(slot))
   }
 }
 

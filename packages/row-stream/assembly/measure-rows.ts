@@ -1,24 +1,23 @@
 import {
   incrementCounter, AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP,
-  INFINITY, typeAt, minBytesAt, maxCharactersAt, NEGATIVE_INFINITY, NO_TEXT, NOT_A_NUMBER, NULLS, minCharactersAt, stateOf, widenCharacterRange, widenRange,
+  INFINITY, initializeState, typeAt, minBytesAt, maxCharactersAt, NEGATIVE_INFINITY, NOT_A_NUMBER, NULLS, minCharactersAt, stateOf,
+  widenCharacterRange, widenRange,
 } from './column-state'
 import { countValue, storeBytes, storeKey, COUNTED_BEFORE } from './count-values'
-import { columnCount, IN, STATE_BYTES, STATES } from './memory-layout'
+import {
+  columnCount, FIELD_COUNT_BYTES, IN, readFieldCount, readValueBytes, STATE_BYTES, STATES, VALUE_LENGTH_BYTES,
+} from './memory-layout'
 import { countCharacters, updateNumericRange, updateTextRange } from './min-max-bytes'
 import { drawRow, sampleRow } from './sample-rows'
 import { hashBytes, hashNumber, hashNumeric, hashText } from './value-hashes'
 import {
-  doubleKey, INFINITY_KEY, integerKey, bigintKey, NAN_KEY, NEGATIVE_INFINITY_KEY, NUMERIC_INFINITY, NUMERIC_NAN, NUMERIC_NEGATIVE_INFINITY,
-  realKey, smallintKey,
+  doubleKey, INFINITY_KEY, integerKey, bigintKey, isFiniteSign, NEGATIVE_INFINITY_KEY, NUMERIC_INFINITY, NUMERIC_NAN,
+  NUMERIC_NEGATIVE_INFINITY, numericSign, realKey, smallintKey,
 } from './value-keys'
 
 /** Sets the stored type of a column, one of AS_…. */
 export function setColumnType(column: i32, type: u8): void {
-  const state = stateOf(column)
-  store<u8>(state, type)
-  store<i32>(state, minValueBytes(type), 4)
-  store<i32>(state, NO_TEXT, 40)
-  store<i32>(state, -1, 44)
+  initializeState(stateOf(column), type, minValueBytes(type))
 }
 
 /** Returns the minimum number of bytes of a value of this type. A shorter value is malformed. */
@@ -47,26 +46,30 @@ function minValueBytes(type: u8): i32 {
  */
 export function measureRows(length: i32): bool {
   let at = IN
-  const to = IN + <usize>length
-  while (at < to) {
+  const end = IN + <usize>length
+  while (at < end) {
     const row = at
-    const width = <i32>bswap<u16>(load<u16>(at))
-    if (width != columnCount) return false
-    at += 2
+    const fieldCount = readFieldCount(at)
+    if (fieldCount != columnCount) return false
+    at += FIELD_COUNT_BYTES
     let state = STATES
-    for (let column = 0; column < width; column++) {
-      const bytes = <i32>bswap<u32>(load<u32>(at))
-      at += 4
-      if (bytes < 0) incrementCounter(state, NULLS)
+    for (let column = 0; column < fieldCount; column++) {
+      const valueBytes = readValueBytes(at)
+      at += VALUE_LENGTH_BYTES
+      const isNull = valueBytes < 0
+      if (isNull) incrementCounter(state, NULLS)
       else {
-        if (bytes > <i32>(to - at) || bytes < minBytesAt(state)) return false
-        measureValue(column, state, at, bytes)
-        at += <usize>bytes
+        const endsTooLate = valueBytes > <i32>(end - at)
+        const isTooShort = valueBytes < minBytesAt(state)
+        if (endsTooLate || isTooShort) return false
+        measureValue(column, state, at, valueBytes)
+        at += <usize>valueBytes
       }
       state += STATE_BYTES
     }
-    if (at > to) return false
-    if (drawRow()) sampleRow(row, width)
+    if (at > end) return false
+    const isInSample = drawRow()
+    if (isInSample) sampleRow(row, fieldCount)
   }
   return true
 }
@@ -140,20 +143,23 @@ export function measureLongText(column: i32, state: usize, at: usize, length: i3
  */
 @inline function measureKeyOrInfinity(column: i32, state: usize, key: i64, negativeInfinity: i64, infinity: i64): void {
   const address = countValue(column, state, hashNumber(key))
+  const isNew = address != COUNTED_BEFORE
   if (key == negativeInfinity) incrementCounter(state, NEGATIVE_INFINITY)
   else if (key == infinity) incrementCounter(state, INFINITY)
   else if (key > infinity) incrementCounter(state, NOT_A_NUMBER)
-  else if (address != COUNTED_BEFORE) widenRange(state, key)
-  if (address != COUNTED_BEFORE) storeKey(address, key)
+  else if (isNew) widenRange(state, key)
+  if (isNew) storeKey(address, key)
 }
 
+/** Measures a value in PostgreSQL's binary numeric format. */
 function measureNumeric(column: i32, state: usize, at: usize, length: i32): void {
-  const sign = load<u16>(at, 4)
   const address = countValue(column, state, hashNumeric(at, length))
-  if ((sign & 0x80) != 0) {
-    if (sign == NUMERIC_NAN) incrementCounter(state, NOT_A_NUMBER)
-    else if (sign == NUMERIC_INFINITY) incrementCounter(state, INFINITY)
-    else if (sign == NUMERIC_NEGATIVE_INFINITY) incrementCounter(state, NEGATIVE_INFINITY)
-  } else if (address != COUNTED_BEFORE) updateNumericRange(state, at, length)
-  if (address != COUNTED_BEFORE) storeBytes(address, at, length)
+  const isNew = address != COUNTED_BEFORE
+  const sign = numericSign(at)
+  if (isFiniteSign(sign)) {
+    if (isNew) updateNumericRange(state, at, length)
+  } else if (sign == NUMERIC_NAN) incrementCounter(state, NOT_A_NUMBER)
+  else if (sign == NUMERIC_INFINITY) incrementCounter(state, INFINITY)
+  else if (sign == NUMERIC_NEGATIVE_INFINITY) incrementCounter(state, NEGATIVE_INFINITY)
+  if (isNew) storeBytes(address, at, length)
 }

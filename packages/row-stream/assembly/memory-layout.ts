@@ -7,6 +7,16 @@
 export const IN: usize = 0x1000
 export const IN_BYTES: i32 = 1 << 20
 
+/** The bytes of the number of fields of a row in IN, and of the length before each value. Both are big-endian. */
+export const FIELD_COUNT_BYTES: usize = 2
+export const VALUE_LENGTH_BYTES: usize = 4
+
+/** Returns the number of fields of the row at `at`. */
+@inline export function readFieldCount(at: usize): i32 { return <i32>bswap<u16>(load<u16>(at)) }
+
+/** Returns the length in bytes of the value after `at`, or -1 for null. */
+@inline export function readValueBytes(at: usize): i32 { return <i32>bswap<u32>(load<u32>(at)) }
+
 /** The first bytes of a text that is longer than IN, then its hash. */
 export const LONG_TEXT: usize = IN + <usize>IN_BYTES + 64
 const LONG_TEXT_BYTES: usize = 128
@@ -38,19 +48,29 @@ export let registers: usize = 0
 export let sample: usize = 0
 export let sampleLimit: usize = 0
 
-/** Computes the areas for this number of columns, and clears them, so that nothing remains of the previous table. */
+const CACHE_LINE_BYTES: usize = 64
+/** The unit of `memory.size` and `memory.grow`. */
+const PAGE_BYTES: usize = 65_536
+
+/** Returns the next multiple of `unit` at or after a position. */
+@inline function roundUp(position: usize, unit: usize): usize { return (position + unit - 1) / unit * unit }
+
+/**
+ * Sets the positions of the areas for this number of columns, one area after another. Clears the areas, so that nothing
+ * remains of the previous table.
+ */
 export function allocateAreas(columns: i32, sampleBytes: i32): void {
   columnCount = columns
   const count = <usize>columns
-  slots = (STATES + count * STATE_BYTES + 63) & ~63
+  slots = roundUp(STATES + count * STATE_BYTES, CACHE_LINE_BYTES)
   registers = slots + count * SLOT_COUNT * SLOT_BYTES
   values = registers + count * REGISTER_COUNT
   sample = values + count * MAX_COUNTED_VALUES * VALUE_BYTES
   sampleLimit = sample + <usize>sampleBytes
-  const pages = memory.size()
-  const missing = <i32>((sampleLimit + 0xffff) >>> 16) - pages
-  if (missing > 0) memory.grow(missing)
-  // Clears only used pages. New pages are zero, and writing to them would allocate their memory.
-  const usedEnd = min(sampleLimit, <usize>pages << 16)
-  if (usedEnd > IN) memory.fill(IN, 0, usedEnd - IN)
+  const allocatedPages = <usize>memory.size()
+  const neededPages = roundUp(sampleLimit, PAGE_BYTES) / PAGE_BYTES
+  if (neededPages > allocatedPages) memory.grow(<i32>(neededPages - allocatedPages))
+  // Clears only the pages that existed before. New pages are zero, and writing to them would allocate their memory.
+  const clearedEnd = min(sampleLimit, allocatedPages * PAGE_BYTES)
+  if (clearedEnd > IN) memory.fill(IN, 0, clearedEnd - IN)
 }

@@ -1,5 +1,6 @@
-import { hasValueAt, MAX_KEY, MIN_KEY } from './column-state'
+import { hasValueAt, MAX_KEY, MIN_BYTES, MIN_KEY, MIN_LENGTH, setHasValue } from './column-state'
 import { STORED_BYTES } from './memory-layout'
+import { NUMERIC_POSITIVE, numericSign } from './value-keys'
 
 /**
  * Returns the first eight bytes of a text as a number that sorts like the text. Shorter texts are padded with zeros.
@@ -15,7 +16,7 @@ import { STORED_BYTES } from './memory-layout'
 @inline export function updateTextRange(state: usize, at: usize, length: i32): void {
   const key = textKey(at, length)
   if (!hasValueAt(state)) {
-    store<u8>(state, 1, 1)
+    setHasValue(state)
     storeExtreme(state, MINIMUM, key, at, length)
     storeExtreme(state, MAXIMUM, key, at, length)
     return
@@ -34,28 +35,42 @@ const MAXIMUM: usize = 1
 
 /** Stores a value as the minimum or maximum. */
 function storeExtreme(state: usize, extreme: usize, key: u64, at: usize, length: i32): void {
-  store<u64>(state + extreme * 8, key, MIN_KEY)
-  store<i32>(state + extreme * 4, length, 32)
-  memory.copy(state + 72 + extreme * 64, at, <usize>min(length, STORED_BYTES))
+  store<u64>(state + extreme * sizeof<u64>(), key, MIN_KEY)
+  store<i32>(state + extreme * sizeof<i32>(), length, MIN_LENGTH)
+  memory.copy(extremeBytes(state, extreme), at, <usize>min(length, STORED_BYTES))
+}
+
+/** Returns the address of the stored bytes of the minimum or maximum. */
+@inline function extremeBytes(state: usize, extreme: usize): usize {
+  return state + MIN_BYTES + extreme * <usize>STORED_BYTES
+}
+
+/** Returns the number of stored bytes of the minimum or maximum. */
+@inline function extremeStoredLength(state: usize, extreme: usize): i32 {
+  return min(load<i32>(state + extreme * sizeof<i32>(), MIN_LENGTH), STORED_BYTES)
 }
 
 /** Compares a text with the minimum or maximum. Returns a negative number, 0 or a positive number. */
 function compareTexts(state: usize, extreme: usize, at: usize, length: i32): i32 {
-  const storedLength = min(load<i32>(state + extreme * 4, 32), STORED_BYTES)
+  const storedLength = extremeStoredLength(state, extreme)
   const comparedLength = min(length, STORED_BYTES)
-  const order = compareBytes(at, state + 72 + extreme * 64, min(storedLength, comparedLength))
+  const order = compareBytes(at, extremeBytes(state, extreme), min(storedLength, comparedLength))
   return order != 0 ? order : comparedLength - storedLength
 }
 
-/** Compares bytes, eight at a time. May read up to 7 bytes after the end of both. */
+/**
+ * Compares two byte sequences of the same length, eight bytes at a time. Returns -1, 0 or 1. May read up to 7 bytes
+ * after the end of both.
+ */
 function compareBytes(one: usize, other: usize, length: i32): i32 {
-  for (let left = length; left > 0; left -= 8) {
+  for (let remaining = length; remaining > 0; remaining -= 8) {
+    // In big-endian order, numbers compare like their bytes.
     let bytes = bswap<u64>(load<u64>(one))
     let otherBytes = bswap<u64>(load<u64>(other))
-    if (left < 8) {
-      const shift = <u64>(64 - left * 8)
-      bytes >>>= shift
-      otherBytes >>>= shift
+    if (remaining < 8) {
+      const excessBits = <u64>(64 - remaining * 8)
+      bytes >>>= excessBits
+      otherBytes >>>= excessBits
     }
     if (bytes != otherBytes) return bytes < otherBytes ? -1 : 1
     one += 8
@@ -66,6 +81,8 @@ function compareBytes(one: usize, other: usize, length: i32): i32 {
 
 /** The bytes of a numeric before its groups of digits. */
 const HEADER_BYTES: i32 = 8
+/** The bytes of the groups of digits that a key always contains: two groups. */
+const KEY_DIGIT_BYTES: i32 = 4
 
 /**
  * Returns a key that sorts like PostgreSQL's numeric: the weight, then 47 bits of the base-10,000 digits; inverted for
@@ -85,7 +102,7 @@ const HEADER_BYTES: i32 = 8
 @inline export function updateNumericRange(state: usize, at: usize, length: i32): void {
   const key = numericKey(at)
   if (!hasValueAt(state)) {
-    store<u8>(state, 1, 1)
+    setHasValue(state)
     storeExtreme(state, MINIMUM, <u64>key, at, length)
     storeExtreme(state, MAXIMUM, <u64>key, at, length)
     return
@@ -98,15 +115,20 @@ const HEADER_BYTES: i32 = 8
   if (isGreater) storeExtreme(state, MAXIMUM, <u64>key, at, length)
 }
 
-/** Compares a numeric with the minimum or maximum, which has the same key and therefore the same sign and weight. */
+/**
+ * Compares a numeric with the minimum or maximum, which has the same key and therefore the same sign and weight. Returns
+ * a negative number, 0 or a positive number.
+ */
 function compareNumerics(state: usize, extreme: usize, at: usize, length: i32): i32 {
-  const storedDigitBytes = min(load<i32>(state + extreme * 4, 32), STORED_BYTES) - HEADER_BYTES
   const digitBytes = min(length, STORED_BYTES) - HEADER_BYTES
-  // The keys are equal and contain the first two groups of digits (4 bytes), so numbers without more groups are equal.
-  if (digitBytes <= 4 && storedDigitBytes <= 4) return 0
-  let order = compareBytes(at + HEADER_BYTES, state + 72 + HEADER_BYTES + extreme * 64, min(storedDigitBytes, digitBytes))
-  if (order == 0) order = digitBytes - storedDigitBytes
-  const isPositive = load<u16>(at, 4) == 0
+  const extremeDigitBytes = extremeStoredLength(state, extreme) - HEADER_BYTES
+  const areAllDigitsInKeys = digitBytes <= KEY_DIGIT_BYTES && extremeDigitBytes <= KEY_DIGIT_BYTES
+  if (areAllDigitsInKeys) return 0
+  const digits = at + HEADER_BYTES
+  const extremeDigits = extremeBytes(state, extreme) + HEADER_BYTES
+  const orderOfDigits = compareBytes(digits, extremeDigits, min(digitBytes, extremeDigitBytes))
+  const order = orderOfDigits != 0 ? orderOfDigits : digitBytes - extremeDigitBytes
+  const isPositive = numericSign(at) == NUMERIC_POSITIVE
   return isPositive ? order : -order
 }
 

@@ -2,7 +2,7 @@ import {
   AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_JSON, AS_REAL, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, typeAt,
   stateOf,
 } from './column-state'
-import { STORED_BYTES, sample, sampleLimit } from './memory-layout'
+import { FIELD_COUNT_BYTES, readValueBytes, STORED_BYTES, sample, sampleLimit, VALUE_LENGTH_BYTES } from './memory-layout'
 import { hashNumber, hashNumeric, hashText } from './value-hashes'
 import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './value-keys'
 
@@ -18,9 +18,23 @@ import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './value-
 const NOTHING: u8 = 0
 const KEY: u8 = 1
 const BYTES: u8 = 2
+
+/** Offsets in a row. */
+const ROW_KEY: usize = 4
 const ROW_HEADER_BYTES: usize = 12
+/** The offset of the value, after the tag KEY. */
+const KEY_VALUE: usize = 1
+const KEY_END: usize = 9
+/** Offsets after the tag BYTES. */
+const BYTES_LENGTH: usize = 1
+const BYTES_HASH: usize = 5
+const BYTES_STORED_LENGTH: usize = 13
+const BYTES_STORED: usize = 14
 /** The maximum bytes of a value in the sample. */
-const MAX_VALUE_BYTES: usize = 14 + STORED_BYTES
+const MAX_VALUE_BYTES: usize = BYTES_STORED + STORED_BYTES
+
+@inline function rowBytesAt(row: usize): usize { return <usize>load<u32>(row) }
+@inline function rowKeyAt(row: usize): u64 { return load<u64>(row, ROW_KEY) }
 
 /** The end of the sample's used memory. */
 export let sampleEnd: usize = 0
@@ -41,20 +55,21 @@ export function clearSample(): void {
   threshold = u64.MAX_VALUE
 }
 
-/** Counts a row, and draws its key. Returns true if the row belongs to the sample. */
+/** Counts a row, and draws its key, `drawnKey`. Returns true if the row belongs to the sample. */
 @inline export function drawRow(): bool {
   drawnKey = hashNumber(rows++)
   return drawnKey <= threshold
 }
 
 /** Adds a row to the sample, after `drawRow` returned true for it. `row` is its position in IN. */
-export function sampleRow(row: usize, width: i32): void {
-  if (!startSampledRow(width)) return
-  let at = row + 2
-  for (let column = 0; column < width; column++) {
-    const length = <i32>bswap<u32>(load<u32>(at))
-    at += 4
-    if (length < 0) sampleNull()
+export function sampleRow(row: usize, fieldCount: i32): void {
+  if (!startSampledRow(fieldCount)) return
+  let at = row + FIELD_COUNT_BYTES
+  for (let column = 0; column < fieldCount; column++) {
+    const length = readValueBytes(at)
+    at += VALUE_LENGTH_BYTES
+    const isNull = length < 0
+    if (isNull) sampleNull()
     else {
       sampleValue(column, at, length)
       at += <usize>length
@@ -64,15 +79,18 @@ export function sampleRow(row: usize, width: i32): void {
 }
 
 /**
- * Starts to add the drawn row. Shrinks the sample until the row fits. Returns false if the row no longer belongs to it.
+ * Starts to add the row that `drawRow` drew. Shrinks the sample until the row fits. Returns false if the row does not
+ * belong to the shrunk sample, or does not even fit into an empty one.
  */
-export function startSampledRow(width: i32): bool {
-  const maxRowBytes = ROW_HEADER_BYTES + <usize>width * MAX_VALUE_BYTES
+export function startSampledRow(fieldCount: i32): bool {
+  const maxRowBytes = ROW_HEADER_BYTES + <usize>fieldCount * MAX_VALUE_BYTES
   while (sampleEnd + maxRowBytes > sampleLimit) {
-    if (sampledRows == 0) return false
+    const isEmpty = sampledRows == 0
+    if (isEmpty) return false
     halveSample()
   }
-  if (drawnKey > threshold) return false
+  const isOutsideSample = drawnKey > threshold
+  if (isOutsideSample) return false
   rowStart = sampleEnd
   nextValue = rowStart + ROW_HEADER_BYTES
   return true
@@ -80,7 +98,7 @@ export function startSampledRow(width: i32): bool {
 
 export function endSampledRow(): void {
   store<u32>(rowStart, <u32>(nextValue - rowStart))
-  store<u64>(rowStart, drawnKey, 4)
+  store<u64>(rowStart, drawnKey, ROW_KEY)
   sampleEnd = nextValue
   sampledRows++
 }
@@ -116,8 +134,8 @@ export function sampleValue(column: i32, at: usize, length: i32): void {
 
 function sampleKey(key: i64): void {
   store<u8>(nextValue, KEY)
-  store<i64>(nextValue, key, 1)
-  nextValue += 9
+  store<i64>(nextValue, key, KEY_VALUE)
+  nextValue += KEY_END
 }
 
 /**
@@ -127,27 +145,29 @@ function sampleKey(key: i64): void {
 export function sampleBytes(at: usize, length: i32, hash: u64): void {
   const storedLength = min(length, STORED_BYTES)
   store<u8>(nextValue, BYTES)
-  store<u32>(nextValue, length, 1)
-  store<u64>(nextValue, hash, 5)
-  store<u8>(nextValue, <u8>storedLength, 13)
-  memory.copy(nextValue + 14, at, <usize>storedLength)
-  nextValue += 14 + <usize>storedLength
+  store<u32>(nextValue, length, BYTES_LENGTH)
+  store<u64>(nextValue, hash, BYTES_HASH)
+  store<u8>(nextValue, <u8>storedLength, BYTES_STORED_LENGTH)
+  memory.copy(nextValue + BYTES_STORED, at, <usize>storedLength)
+  nextValue += BYTES_STORED + <usize>storedLength
 }
 
-/** Halves the threshold, and removes the rows with a greater key. */
+/** Removes about half of the rows: halves the threshold, and removes the rows with a greater key. */
 function halveSample(): void {
-  threshold >>>= 1
-  let to = sample
-  let rowsLeft = 0
-  for (let from = sample; from < sampleEnd; ) {
-    const bytes = <usize>load<u32>(from)
-    if (load<u64>(from, 4) <= threshold) {
-      memory.copy(to, from, bytes)
-      to += bytes
-      rowsLeft++
+  threshold /= 2
+  let keptEnd = sample
+  let keptRows = 0
+  let row = sample
+  while (row < sampleEnd) {
+    const rowBytes = rowBytesAt(row)
+    const isKept = rowKeyAt(row) <= threshold
+    if (isKept) {
+      memory.copy(keptEnd, row, rowBytes)
+      keptEnd += rowBytes
+      keptRows++
     }
-    from += bytes
+    row += rowBytes
   }
-  sampleEnd = to
-  sampledRows = rowsLeft
+  sampleEnd = keptEnd
+  sampledRows = keptRows
 }

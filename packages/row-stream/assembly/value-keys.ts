@@ -34,7 +34,14 @@ export const NEGATIVE_INFINITY_KEY: i64 = -0x7ff0000000000001
   return <i64>bswap<u64>(load<u64>(at))
 }
 
-/** The sign fields of NaN, Infinity and -Infinity in PostgreSQL's numeric, as `load<u16>` reads them. */
+/** The sign fields of positive numbers, NaN, Infinity and -Infinity in PostgreSQL's numeric, as `load<u16>` reads them. */
+export const NUMERIC_POSITIVE: u16 = 0
 export const NUMERIC_NAN: u16 = 0x00c0
 export const NUMERIC_INFINITY: u16 = 0x00d0
 export const NUMERIC_NEGATIVE_INFINITY: u16 = 0x00f0
+
+/** Returns the sign field of the binary numeric at `at`. */
+@inline export function numericSign(at: usize): u16 { return load<u16>(at, 4) }
+
+/** Returns whether a numeric with this sign field is finite. All others have the highest bit. */
+@inline export function isFiniteSign(sign: u16): bool { return (sign & 0x80) == 0 }

@@ -30,20 +30,20 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
  * takes the name of another label. The result may be a reserved word of SQL, so SQL must quote identifiers.
  */
 export function toUniqueIdentifiers(labels: readonly string[]): string[] {
-  const bases = labels.map(baseName)
-  const usedNames = new Set(bases)
-  /** The next free number for each base name. All lower numbers are taken. */
-  const numbers = new Map<string, number>()
-  return bases.map((base, index) => {
+  const baseNames = labels.map(toBaseName)
+  const usedNames = new Set(baseNames)
+  /** For each base name, the number from which a free suffix is searched. Absent if the base name itself is free. */
+  const nextNumbers = new Map<string, number>()
+  return baseNames.map((base, index) => {
     if (base === '') return createPositionName(index, usedNames)
-    const nextNumber = numbers.get(base)
-    const isFirstOfBase = nextNumber === undefined
-    if (isFirstOfBase) {
-      numbers.set(base, 2)
+    const nextNumber = nextNumbers.get(base)
+    const isFirstWithBase = nextNumber === undefined
+    if (isFirstWithBase) {
+      nextNumbers.set(base, 2)
       return base
     }
     const { name, number } = findFreeName(base, usedNames, nextNumber)
-    numbers.set(base, number + 1)
+    nextNumbers.set(base, number + 1)
     usedNames.add(name)
     return name
   })
@@ -60,21 +60,31 @@ function createPositionName(index: number, usedNames: Set<string>): string {
   return name
 }
 
-/** Converts a label to snake_case, without a number. Returns an empty text if the label has no letter and no digit. */
-function baseName(label: string): string {
-  const letters = label
-    .slice(0, maxLabelLength)
-    .replace(/(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
-    .toLowerCase()
-    .normalize('NFKD')
+/** The places before a capital that starts a word, as in `firstName` and `HTTPServer`. */
+const camelCaseBoundary = /(?<=\p{Ll}|\p{N})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
+const otherCharacters = /[^\p{L}\p{M}\p{N}]+/gu
+
+/**
+ * Converts a label to a name in snake_case, which several labels can have. Returns an empty text if the label has no
+ * letter and no digit.
+ */
+function toBaseName(label: string): string {
+  const splitLabel = label.slice(0, maxLabelLength).replace(camelCaseBoundary, '_')
+  const plainLetters = removeLatinAccents(splitLabel.toLowerCase())
+  const words = plainLetters.replace(otherCharacters, '_').replace(/^_+|_+$/g, '')
+  const startsWithDigit = /^\p{N}/u.test(words)
+  const name = startsWithDigit ? `_${words}` : words
+  return systemColumns.has(name) ? `${name}_value` : truncateToBytes(name, maxBytes)
+}
+
+/** Removes the accents of Latin letters in a lower-case text. Accents of other scripts stay. */
+function removeLatinAccents(text: string): string {
+  const decomposed = text.normalize('NFKD')
+  const withoutAccents = decomposed
     .replace(/(?<=\p{Script=Latin})\p{Mn}+/gu, '')
     .replace(/[ßæœøđðłþħı]/g, (letter) => latinTransliterations[letter]!)
-    .normalize('NFC')
-    // NFKD converts compatibility forms such as the Kelvin sign to capitals, so they are lower-cased here.
-    .toLowerCase()
-  const words = letters.replace(/[^\p{L}\p{M}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
-  const name = /^\p{N}/u.test(words) ? `_${words}` : words
-  return systemColumns.has(name) ? `${name}_value` : truncateToBytes(name, maxBytes)
+  // NFKD converts compatibility forms such as the Kelvin sign to capitals, so they are lower-cased here.
+  return withoutAccents.normalize('NFC').toLowerCase()
 }
 
 /** Returns the first unused name among `base_2`, `base_3`, …, starting with the number `from`. */

@@ -1,7 +1,7 @@
 /** The maximum number of rejected rows that an attempt stores. Further ones are only counted. */
 export const maxKeptRejects = 10_000
 
-/** At most 1 % of the rows may be rejected. With fewer than 100 rows, at least one row must fit. */
+/** The share of the rows that may be rejected, 1 %. It applies from 100 rows on. */
 const rejectTolerance = { share: 0.01, fromRows: 100 }
 
 /** A load will probably fail if this share of a file's first rows is rejected. */
@@ -22,16 +22,17 @@ export function describeProbableFailure(
 }
 
 /**
- * Returns why a load with `count` rejected rows is not published, or undefined if it is. `fittingRows` is the number of
- * the other rows. `first` is the location of the first rejected row.
+ * Returns why a load with too many rejected rows is not published, or undefined if it is. At most 1 % of the rows may be
+ * rejected; with fewer than 100 rows, one fitting row suffices. `count` is the number of rejected rows, and `first` the
+ * location of the first one.
  */
 export function describeTooManyRejected(
   fittingRows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
   const totalRows = fittingRows + rejected
-  const isSmall = totalRows < rejectTolerance.fromRows
-  const isTolerated = isSmall ? fittingRows > 0 : rejected <= totalRows * rejectTolerance.share
+  const isSmallLoad = totalRows < rejectTolerance.fromRows
+  const isTolerated = isSmallLoad ? fittingRows > 0 : rejected <= totalRows * rejectTolerance.share
   if (isTolerated || rejected === 0) return undefined
   const reason =
     fittingRows === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`

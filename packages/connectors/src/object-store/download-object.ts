@@ -2,7 +2,7 @@ import { ftruncate, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { diskProblem } from '@sluice/file-formats/spool/spool-file'
-import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
+import { createBackoff, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 
@@ -131,7 +131,7 @@ async function downloadPart(
   signal: AbortSignal,
 ): Promise<void> {
   let position = from
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
+  const backoff = createBackoff({ policy: retryPolicy, signal, onRetry: (problem) => onResume(position, problem) })
   while (position < to) {
     const attemptStart = position
     try {
@@ -144,8 +144,8 @@ async function downloadPart(
       if (position < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
       const hasProgressed = position > attemptStart
-      if (hasProgressed) attempts.reset()
-      await attempts.waitAfter(error)
+      if (hasProgressed) backoff.reset()
+      await backoff.waitOrThrow(error)
     }
   }
 }
@@ -188,7 +188,7 @@ async function downloadDecompressed(
   const maxBytes = Math.min(limits.maxObjectBytes, Math.max(ratioFrom, object.size * ratio))
   await truncateFile(fd, 0)
   let fileSize = 0
-  const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(fileSize, problem) })
+  const backoff = createBackoff({ policy: retryPolicy, signal, onRetry: (problem) => onResume(fileSize, problem) })
   for (;;) {
     const sizeBeforeAttempt = fileSize
     try {
@@ -207,8 +207,8 @@ async function downloadDecompressed(
       return fileSize
     } catch (error) {
       const hasProgressed = fileSize > sizeBeforeAttempt
-      if (hasProgressed) attempts.reset()
-      await attempts.waitAfter(error)
+      if (hasProgressed) backoff.reset()
+      await backoff.waitOrThrow(error)
     }
   }
 }

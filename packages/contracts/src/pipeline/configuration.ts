@@ -122,11 +122,13 @@ const deprecatedFields = new Set(['warehouseAViewName'])
 
 /**
  * Returns the schema of an object in a configuration, from the schema of its request body: without fields that requests
- * ignore, and with names instead of ids. The schema for responses has no secrets.
+ * ignore, and with names instead of ids. The schema for responses has no secrets. `ViewBody` becomes
+ * `ConfiguredViewBody` in requests, and `ConfiguredView` in responses.
  */
 function toConfigurationSchema(body: object, side: MessageSide): ContractSchema {
-  const { title, ...schema } = replaceReferences(body as ContractSchema, side)
-  const name = `Configured${String(title).replace(/Body(OfConfiguration|OfExport)?$/, '')}`
+  const { title: bodyTitle } = body as ContractSchema
+  const { title: _title, ...schema } = replaceReferences(body as ContractSchema, side)
+  const name = `Configured${String(bodyTitle).replace(/Body$/, '')}`
   const addedFields = side === 'request' ? configurationFields : { redacted: configurationFields.redacted }
   return {
     ...schema,
@@ -137,7 +139,8 @@ function toConfigurationSchema(body: object, side: MessageSide): ContractSchema 
 
 /**
  * Converts a schema and all schemas inside it: replaces references by id with references by name, and removes fields
- * that a configuration does not have. Returns the same object if nothing changes.
+ * that a configuration does not have. An object with changed fields gets a new title, because it becomes another
+ * OpenAPI component; an object without changes is returned as it is.
  */
 function replaceReferences(schema: ContractSchema, side: MessageSide): ContractSchema {
   const schemaWithNames = schemasWithNames[schema['title']]
@@ -147,24 +150,25 @@ function replaceReferences(schema: ContractSchema, side: MessageSide): ContractS
   if (anyOf) return { ...schema, anyOf: anyOf.map((variant: ContractSchema) => replaceReferences(variant, side)) }
   if (!properties) return schema
   const fields = Object.entries<ContractSchema>(properties)
-  const configuredFields = fields.filter(([name, field]) => {
-    const isIgnored = field['readOnly'] === true || deprecatedFields.has(name)
-    const isHiddenSecret = side === 'response' && isStoredSecret(field)
-    return !isIgnored && !isHiddenSecret
-  })
-  const converted = configuredFields.map(([name, field]): [string, ContractSchema] => [
-    name,
-    replaceReferences(field, side),
-  ])
+  const convertedFields = fields
+    .filter(([name, field]) => isConfigurationField(name, field, side))
+    .map(([name, field]): [string, ContractSchema] => [name, replaceReferences(field, side)])
   const isUnchanged =
-    converted.length === fields.length && converted.every(([name, field]) => field === properties[name])
+    convertedFields.length === fields.length && convertedFields.every(([name, field]) => field === properties[name])
   if (isUnchanged) return schema
   const { title } = schema
   return {
     ...schema,
-    properties: Object.fromEntries(converted),
+    properties: Object.fromEntries(convertedFields),
     ...(title && { title: `${title}${side === 'request' ? 'OfConfiguration' : 'OfExport'}` }),
   }
+}
+
+/** Returns whether a configuration has this field of a request body. An export has no secrets. */
+function isConfigurationField(name: string, field: ContractSchema, side: MessageSide): boolean {
+  const isIgnoredByRequests = field['readOnly'] === true || deprecatedFields.has(name)
+  const isSecretInExport = side === 'response' && isStoredSecret(field)
+  return !isIgnoredByRequests && !isSecretInExport
 }
 
 const bodies: Readonly<Record<Exclude<ConfigurationKind, 'dataPipelines'>, object>> = {

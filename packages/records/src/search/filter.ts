@@ -25,16 +25,13 @@ export function buildFilterCondition(filter: string, { properties, query }: Sear
   if (operator === undefined) rejectTerm('must have the form property:operator or property:operator:value')
   const value = rest.length > 0 ? rest.join(':') : undefined
 
-  if (name === 'identifiable' && query && !Object.hasOwn(properties, name)) {
-    return sql`(${buildIdentifiableCondition(operator, value, query)})`
-  }
+  const isVirtualProperty = name === 'identifiable' && !Object.hasOwn(properties, name)
+  if (isVirtualProperty && query) return sql`(${buildIdentifiableCondition(operator, value, query)})`
   const property = getProperty(name, properties)
-  if (property.location) {
-    const relatedCondition = buildRelatedRowCondition(property, operator, value)
-    if (relatedCondition) return sql`(${relatedCondition})`
-  }
+  const relatedCondition = buildRelatedRowCondition(property, operator, value)
+  if (relatedCondition) return sql`(${relatedCondition})`
   const condition = buildCondition(property, operator, value)
-  return sql`(${property.some ? property.some(sql`(${condition})`) : condition})`
+  return sql`(${property.toExists ? property.toExists(sql`(${condition})`) : condition})`
 }
 
 /** The positive operator of each negated operator. Negated operators also match missing values. */
@@ -46,24 +43,21 @@ const negatedOperators: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Returns the condition that a property of a related row (`location`) fulfils the filter. A negated operator becomes
- * the negation of the positive condition, because there may be no related row. Returns undefined if the property is not
- * in a related row, and for an operator without a value, such as `null`.
+ * Returns the condition for a property of a related row, such as the name of the record's author. A negated operator
+ * becomes the negation of the positive condition, because there may be no related row. Returns undefined if the
+ * property is not in a related row, and for an operator without a value, such as `null`.
  */
 function buildRelatedRowCondition(
   property: Property,
   operatorName: string,
   value: string | undefined,
 ): RawBuilder<SqlBool> | undefined {
-  const { location, ...commonFields } = property
-  if (!location || getOperator(operatorName, property).takes === 'nothing') return undefined
+  const { relatedRow, ...commonFields } = property
+  if (!relatedRow || getOperator(operatorName, property).takes === 'nothing') return undefined
   const positiveName = negatedOperators.get(operatorName) ?? operatorName
-  const relatedProperty: Property = {
-    ...commonFields,
-    column: location.column,
-    ...(location.within !== undefined && { within: location.within }),
-  }
-  const condition = location.where(buildCondition(relatedProperty, positiveName, value))
+  const { column, within, toCondition } = relatedRow
+  const relatedProperty: Property = { ...commonFields, column, ...(within !== undefined && { within }) }
+  const condition = toCondition(buildCondition(relatedProperty, positiveName, value))
   const isNegated = positiveName !== operatorName
   return isNegated ? isNotTrue(condition) : condition
 }

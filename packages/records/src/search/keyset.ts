@@ -25,9 +25,11 @@ export function buildAfterKeysCondition(
 ): RawBuilder<SqlBool> {
   const values = terms.map((term, index) => bindKey(term, keys[index] ?? null))
   const { descending } = terms[0]!
-  const canCompareAsRow = terms.every((term) => term.required && term.descending === descending)
+  const haveSameDirection = terms.every((term) => term.descending === descending)
+  const areNeverNull = terms.every(({ required }) => required)
+  const canCompareAsRow = haveSameDirection && areNeverNull
   if (!canCompareAsRow) return sql`(${buildLexicographicCondition(terms, values)})`
-  // Compares all keys as one row, which can use an index.
+  // A comparison of rows, such as `(name, id) > ('a', 7)`, can use an index.
   const keysOfRow = sql.join(terms.map(({ key }) => key))
   const keysOfCursor = sql.join(values.map((value) => value ?? rejectTerm('lacks a value that the order requires')))
   return sql`(${keysOfRow}) ${sql.raw(descending ? '<' : '>')} (${keysOfCursor})`
@@ -46,12 +48,12 @@ function buildLexicographicCondition(
 ): RawBuilder<SqlBool> {
   if (!term) return sql`false`
   const { key, required } = term
-  const laterByRest = buildLexicographicCondition(rest, values)
-  // Nulls come last, so only further nulls can follow.
-  if (!value) return sql`(${key} is null and (${laterByRest}))`
-  const laterByValue = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
-  const laterByTerm = required ? laterByValue : sql<SqlBool>`${laterByValue} or ${key} is null`
-  return sql`${laterByTerm} or (${key} = ${value} and (${laterByRest}))`
+  const isLaterByRest = buildLexicographicCondition(rest, values)
+  // Nulls come last, so only further nulls can follow a null.
+  if (!value) return sql`(${key} is null and (${isLaterByRest}))`
+  const hasLaterValue = sql<SqlBool>`${key} ${sql.raw(term.descending ? '<' : '>')} ${value}`
+  const isLaterByTerm = required ? hasLaterValue : sql<SqlBool>`${hasLaterValue} or ${key} is null`
+  return sql`${isLaterByTerm} or (${key} = ${value} and (${isLaterByRest}))`
 }
 
 const valuePatterns: Partial<Record<PropertyType, RegExp>> = {

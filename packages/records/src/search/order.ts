@@ -25,7 +25,7 @@ export function createOrderParser(properties: Properties) {
     if (rest.length > 0 || !sortDirections.includes(direction)) {
       rejectTerm(`must end in one of the directions: ${sortDirections.join(', ')}`)
     }
-    if (property.some || property.type === 'strings')
+    if (property.toExists || property.type === 'strings')
       rejectTerm(`cannot order by ${quoteText(name)}, which has many values`)
     const ignoresCase = direction.startsWith('i')
     if (ignoresCase && property.type !== 'string')

@@ -61,16 +61,20 @@ function buildLinkHeader(
   const linkTo = (rel: string, pageParameters: Record<string, string>) =>
     `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const linkToPage = (rel: string, target: number) => linkTo(rel, { page: String(target) })
-  const links = [onlyCursors ? linkTo('first', {}) : linkToPage('first', 1)]
-  const hasPreviousPage = page > 1 && !byCursor && !onlyCursors
-  // A page after the last one links back to the last one.
-  if (hasPreviousPage) links.push(linkToPage('prev', Math.min(page - 1, pageCount ?? page - 1)))
-  const nextLink = cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor })
-  const next = more ? nextLink : undefined
-  if (next !== undefined) links.push(next)
+  const first = onlyCursors ? linkTo('first', {}) : linkToPage('first', 1)
+
+  const hasPrevious = page > 1 && !byCursor && !onlyCursors
+  // The page before a page after the last one is the last one.
+  const previousPage = Math.min(page - 1, pageCount ?? page - 1)
+  const previous = hasPrevious ? linkToPage('prev', previousPage) : undefined
+
+  const linkToNext = () => (cursor === undefined ? linkToPage('next', page + 1) : linkTo('next', { after: cursor }))
+  const next = more ? linkToNext() : undefined
+
   const isLastReachable = pageCount !== undefined && (pageCount - 1) * pageSize <= maxOffset
-  if (isLastReachable) links.push(linkToPage('last', pageCount))
-  const header = links.join(', ')
+  const last = isLastReachable ? linkToPage('last', pageCount) : undefined
+
+  const header = [first, previous, next, last].filter((link) => link !== undefined).join(', ')
   return header.length <= maxLinkLength ? header : next
 }
 

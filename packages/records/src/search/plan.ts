@@ -72,20 +72,19 @@ export function buildSearchPlan(request: SearchRequest, resource: SearchResource
   const parseOrder = createOrderParser(resource.properties)
   const orderTerms = (request.order ?? []).map((term, index) => parseTerm(`/order/${index}`, () => parseOrder(term)))
   const paging = parseTerm('/paging/page', () => parsePage(request.paging))
-  const terms = withId(orderTerms.length > 0 ? orderTerms.filter(isDefined) : defaultTerms(resource), {
-    key: columnOf(resource.idColumn),
-    type: resource.idType ?? 'uid',
-  })
-  const listId = identifyList(request, resource)
   // A cursor belongs to an order, so it can only be parsed if the order is valid.
-  const start =
-    violations.length === 0 ? parseTerm('/paging/after', () => parsePosition(request.paging, listId, terms)) : undefined
   if (violations.length > 0 || !paging) throw new InvalidSearch(violations)
+  const requestedTerms = orderTerms.length > 0 ? orderTerms.filter(isDefined) : defaultTerms(resource)
+  const terms = withId(requestedTerms, { key: columnOf(resource.idColumn), type: resource.idType ?? 'uid' })
+  const listId = identifyList(request, resource)
+  const cursorPosition = parseTerm('/paging/after', () => parsePosition(request.paging, listId, terms))
+  if (violations.length > 0) throw new InvalidSearch(violations)
 
-  const page = start?.page ?? paging.page
+  const page = cursorPosition?.page ?? paging.page
+  const filterCondition = joinConditions(filters.filter(isDefined), request.rootJunction)
   return {
-    where: [query, joinConditions(filters.filter(isDefined), request.rootJunction)].filter(isDefined),
-    after: start?.condition,
+    where: [query, filterCondition].filter(isDefined),
+    after: cursorPosition?.condition,
     order: terms.map(orderBy),
     keys: terms.map(keyText),
     ...paging,

@@ -15,22 +15,22 @@ interface PropertyLocation {
    */
   within?: ColumnReference
   /**
-   * Set for a value of a related row. `column` is the column in the related table (`a.username`). `where` converts a
-   * condition on the related row to a condition on `r` (`r.created_by in (select …)`). So filters evaluate the few
-   * related rows once, instead of once per row of `r`.
+   * Set for a value of a related row. `column` is the column in the related table (`a.username`). `toCondition`
+   * converts a condition on the related row to a condition on `r` (`r.created_by in (select …)`). So filters evaluate
+   * the few related rows once, instead of once per row of `r`.
    */
-  location?: {
+  relatedRow?: {
     column: string
     within?: ColumnReference
-    where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
+    toCondition: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
   }
   /** A caller needs one of these roles to search by the property. Default: no restriction. */
   onlyFor?: readonly Role[]
   /**
-   * Set for a property of related records (`userGroups.name`). Converts a condition on one related record to the
-   * condition that such a record exists, usually with `exists`. A search cannot be ordered by such a property.
+   * Set for a property of several related records (`userGroups.name`). Converts a condition on one related record to
+   * the condition that such a record exists. A search cannot be ordered by such a property.
    */
-  some?: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
+  toExists?: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool>
 }
 
 /**

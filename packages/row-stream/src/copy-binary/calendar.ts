@@ -1,21 +1,25 @@
 const secondsOfDay = 86_400
+const microsecondsPerSecond = 1_000_000
 const two16 = 2 ** 16
 const two32 = 2 ** 32
 /** Days and microseconds from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
 export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
+/** The number of days from March 1 of the year 0 to 2000-01-01. */
+const daysBefore2000 = 719_468 + epochDays
+
 /** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. `month` is 1 to 12. */
 export function daysSince2000(year: number, month: number, day: number): number {
-  // The years start in March, so that the leap day is the last day of a year. Month m (from 0) then starts after (153 m
-  // + 2) / 5 days. An era is 400 years.
-  const yearFromMarch = month > 2 ? year : year - 1
-  const monthFromMarch = month > 2 ? month - 3 : month + 9
-  const era = Math.floor(yearFromMarch / 400)
-  const yearOfEra = yearFromMarch - era * 400
-  const dayOfYear = Math.floor((153 * monthFromMarch + 2) / 5) + day - 1
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * 146_097 + dayOfEra - 719_468 - epochDays
+  // Years start in March here, so that the leap day is the last day of a year.
+  const isBeforeMarch = month <= 2
+  const shiftedYear = isBeforeMarch ? year - 1 : year
+  const monthsAfterMarch = isBeforeMarch ? month + 9 : month - 3
+  const leapDays = Math.floor(shiftedYear / 4) - Math.floor(shiftedYear / 100) + Math.floor(shiftedYear / 400)
+  const daysBeforeYear = shiftedYear * 365 + leapDays
+  // From March on, five months have 153 days (31 + 30 + 31 + 30 + 31), and the pattern repeats.
+  const daysBeforeMonth = Math.floor((153 * monthsAfterMarch + 2) / 5)
+  return daysBeforeYear + daysBeforeMonth + day - 1 - daysBefore2000
 }
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -50,15 +54,17 @@ export const convertDate = (date: Date, moment: TimestampParts): void => {
  */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const totalSeconds = days * secondsOfDay + seconds
-  // The seconds are split at 2^16, so that each product with a million stays an exact number.
+  // totalSeconds = upperSeconds * 2^16 + lowerSeconds, so that each product with a million stays an exact number.
   const upperSeconds = Math.floor(totalSeconds / two16)
   const lowerSeconds = totalSeconds - upperSeconds * two16
-  const upperMicroseconds = upperSeconds * 1_000_000
-  const upperHalf = Math.floor(upperMicroseconds / two16)
-  const lowerHalf = (upperMicroseconds - upperHalf * two16) * two16 + lowerSeconds * 1_000_000 + microseconds
-  const carry = Math.floor(lowerHalf / two32)
-  view.setInt32(at, upperHalf + carry)
-  view.setUint32(at + 4, lowerHalf - carry * two32)
+  // In units of 2^16 microseconds. Its bits from 2^16 on are the upper 32 bits of the result.
+  const upperMicroseconds = upperSeconds * microsecondsPerSecond
+  const upper32Bits = Math.floor(upperMicroseconds / two16)
+  const lowerMicroseconds =
+    (upperMicroseconds - upper32Bits * two16) * two16 + lowerSeconds * microsecondsPerSecond + microseconds
+  const carry = Math.floor(lowerMicroseconds / two32)
+  view.setInt32(at, upper32Bits + carry)
+  view.setUint32(at + 4, lowerMicroseconds - carry * two32)
 }
 
 const timestampPattern =
@@ -74,24 +80,28 @@ type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
  * any other text. Rounds fractions finer than a microsecond, as PostgreSQL does. Supports the years 1 to 9999.
  */
 export function parseTimeText(text: string, moment: TimestampParts): TimeTextKind {
-  const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []
-  if (whole === undefined) return undefined
-  const [year, month, day] = [Number(y), Number(m), Number(d)]
+  const [match, yearText, monthText, dayText, hours, minutes, seconds = '0', fraction = '', offset] =
+    timestampPattern.exec(text) ?? []
+  if (match === undefined) return undefined
+  const [year, month, day] = [Number(yearText), Number(monthText), Number(dayText)]
   if (year === 0 || month === 0 || day === 0) return 'ZERO'
   if (!isDay(year, month, day)) return undefined
   moment.days = daysSince2000(year, month, day)
   moment.seconds = 0
   moment.microseconds = 0
-  if (hours === undefined) return offset === undefined ? 'DAY' : undefined
+  const isDateOnly = hours === undefined
+  if (isDateOnly) return offset === undefined ? 'DAY' : undefined
   if (Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59) return undefined
-  moment.seconds = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
-  moment.microseconds = Math.round(Number(fraction.padEnd(9, '0')) / 1000)
-  if (offset !== undefined && offset.toUpperCase() !== 'Z') moment.seconds -= offsetSeconds(offset)
+  const secondsOfLocalDay = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
+  moment.seconds = secondsOfLocalDay - offsetSeconds(offset ?? 'Z')
+  const nanoseconds = Number(fraction.padEnd(9, '0'))
+  moment.microseconds = Math.round(nanoseconds / 1000)
   return 'TIME'
 }
 
-/** Returns a UTC offset such as `+05:30`, `-0330` or `+02` in seconds. */
+/** Returns a UTC offset such as `+05:30`, `-0330`, `+02` or `Z` in seconds. */
 function offsetSeconds(offset: string): number {
+  if (offset.toUpperCase() === 'Z') return 0
   const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(3).replace(':', ''))
   return (offset.startsWith('-') ? -60 : 60) * minutes
 }

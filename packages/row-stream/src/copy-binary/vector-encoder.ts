@@ -4,6 +4,7 @@ import {
   type BytesVector,
   type ColumnVector,
   type DateVector,
+  emptyVector,
   type FloatingVector,
   type IntegerVector,
   type TimestampVector,
@@ -121,11 +122,11 @@ interface TupleTarget {
 }
 
 /**
- * Writes the cells of one column with their length prefixes. `measure` adds the bytes of each cell to `sizes`; `write`
- * then writes the same rows.
+ * Writes the cells of one column with their length prefixes. `measure` adds the bytes of each cell to `rowSizes`;
+ * `write` then writes the same rows.
  */
 interface CellWriter {
-  measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
+  measure(vector: ColumnVector, from: number, to: number, rowSizes: Int32Array): void
   write(vector: ColumnVector, from: number, to: number, target: TupleTarget): void
 }
 
@@ -178,10 +179,10 @@ function createCellWriter(kind: VectorKind, dataType: DataType): CellWriter {
         return createNumericWriter()
       break
     case 'JSONB':
-      if (kind === 'json') return createBytesWriter(1)
+      if (kind === 'json') return createBytesWriter({ isJsonb: true })
       break
     default:
-      return kind === 'text' || kind === 'json' ? createBytesWriter(0) : createTextWriter()
+      return kind === 'text' || kind === 'json' ? createBytesWriter({ isJsonb: false }) : createTextWriter()
   }
   throw new Error(`A column of ${kind} cannot be stored as ${dataType}`)
 }
@@ -219,57 +220,63 @@ function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, a
   view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsPerDay)
 }
 
+/** The bytes of the length before each value. A null has only the length -1. */
+const lengthPrefixBytes = 4
+const nullLength = -1
+
 /** Returns a writer for values of `width` bytes. `writeValue` writes a value that is not null. */
 function createFixedWriter<V extends ColumnVector>(width: number, writeValue: WriteValue<V>): CellWriter {
   return {
-    measure({ nulls }, from, to, sizes) {
-      for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + width
+    measure({ nulls }, from, to, rowSizes) {
+      for (let row = from; row < to; row++) rowSizes[row]! += nulls[row] ? lengthPrefixBytes : lengthPrefixBytes + width
     },
     write(vector, from, to, { view, cursors }) {
       const { nulls } = vector
       for (let row = from; row < to; row++) {
         const at = cursors[row]!
         if (nulls[row]) {
-          view.setInt32(at, -1)
-          cursors[row] = at + 4
+          view.setInt32(at, nullLength)
+          cursors[row] = at + lengthPrefixBytes
           continue
         }
         view.setInt32(at, width)
-        writeValue(vector as V, row, view, at + 4)
-        cursors[row] = at + 4 + width
+        writeValue(vector as V, row, view, at + lengthPrefixBytes)
+        cursors[row] = at + lengthPrefixBytes + width
       }
     },
   }
 }
 
-/**
- * Returns a writer for cells of any length. With `prefix` 1, each value is preceded by a byte 1: the version of binary
- * jsonb.
- */
-function createBytesWriter(prefix: 0 | 1): CellWriter {
+/** The version of binary jsonb, which precedes each value. */
+const jsonbVersion = 1
+
+/** Returns a writer for values of any length. With `isJsonb`, the version of binary jsonb precedes each value. */
+function createBytesWriter({ isJsonb }: { isJsonb: boolean }): CellWriter {
+  const versionBytes = isJsonb ? 1 : 0
   return {
-    measure(vector, from, to, sizes) {
+    measure(vector, from, to, rowSizes) {
       const { nulls, lengths } = vector as BytesVector
-      for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + prefix + lengths[row]!
+      for (let row = from; row < to; row++)
+        rowSizes[row]! += nulls[row] ? lengthPrefixBytes : lengthPrefixBytes + versionBytes + lengths[row]!
     },
     write(vector, from, to, { bytes: targetBytes, view, cursors }) {
       const { nulls, data, starts, lengths } = vector as BytesVector
       const source = new DataView(data.buffer, data.byteOffset, data.byteLength)
       for (let row = from; row < to; row++) {
-        let at = cursors[row]!
+        const at = cursors[row]!
         if (nulls[row]) {
-          view.setInt32(at, -1)
-          cursors[row] = at + 4
+          view.setInt32(at, nullLength)
+          cursors[row] = at + lengthPrefixBytes
           continue
         }
         const length = lengths[row]!
         const start = starts[row]!
-        view.setInt32(at, prefix + length)
-        at += 4
-        if (prefix) targetBytes[at++] = 1
-        if (length < minNativeCopyBytes) copyShort(source, start, view, at, length)
-        else targetBytes.set(data.subarray(start, start + length), at)
-        cursors[row] = at + length
+        view.setInt32(at, versionBytes + length)
+        if (isJsonb) targetBytes[at + lengthPrefixBytes] = jsonbVersion
+        const valueAt = at + lengthPrefixBytes + versionBytes
+        if (length < minNativeCopyBytes) copyShort(source, start, view, valueAt, length)
+        else targetBytes.set(data.subarray(start, start + length), valueAt)
+        cursors[row] = valueAt + length
       }
     },
   }
@@ -284,29 +291,24 @@ function copyShort(source: DataView, start: number, target: DataView, at: number
 }
 
 /**
- * Returns a writer for values with a length that is only known after encoding: `measure` encodes the values, and
- * `write` copies them.
+ * Returns a writer for values with a length that is only known after encoding. `measure` encodes the values with
+ * `encodeValues`, which sets `data`, `starts` and `lengths` of `encodedValues`; `write` copies them.
  */
 function createBufferedWriter(
   encodeValues: (vector: ColumnVector, from: number, to: number, encodedValues: BytesVector) => void,
 ): CellWriter {
-  const encodedValues: BytesVector = {
-    kind: 'text',
-    nulls: new Uint8Array(0),
-    data: new Uint8Array(0),
-    starts: new Uint32Array(0),
-    lengths: new Uint32Array(0),
-  }
-  const bytesWriter = createBytesWriter(0)
+  const encodedValues = emptyVector('text', 0) as BytesVector
+  const bytesWriter = createBytesWriter({ isJsonb: false })
   return {
-    measure(vector, from, to, sizes) {
+    measure(vector, from, to, rowSizes) {
+      const rowCount = vector.nulls.length
       if (encodedValues.starts.length < to) {
-        encodedValues.starts = new Uint32Array(vector.nulls.length)
-        encodedValues.lengths = new Uint32Array(vector.nulls.length)
+        encodedValues.starts = new Uint32Array(rowCount)
+        encodedValues.lengths = new Uint32Array(rowCount)
       }
       encodedValues.nulls = vector.nulls
       encodeValues(vector, from, to, encodedValues)
-      bytesWriter.measure(encodedValues, from, to, sizes)
+      bytesWriter.measure(encodedValues, from, to, rowSizes)
     },
     write: (_vector, from, to, target) => bytesWriter.write(encodedValues, from, to, target),
   }
@@ -319,14 +321,20 @@ function createNumericWriter(): CellWriter {
     buffer.clear()
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
-      encodedValues.starts[row] = buffer.length
-      if (vector.kind === 'integer') buffer.push(integerOfHalves(vector.low[row]!, vector.high[row]!), 0)
-      else if (vector.kind === 'decimal') buffer.push(unscaledInteger(vector, row), vector.scale)
-      else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
-      encodedValues.lengths[row] = buffer.length - encodedValues.starts[row]!
+      const start = buffer.length
+      appendNumeric(buffer, vector, row)
+      encodedValues.starts[row] = start
+      encodedValues.lengths[row] = buffer.length - start
     }
     encodedValues.data = buffer.bytes
   })
+}
+
+/** Appends the number of a row, which is not null, in PostgreSQL's numeric format. */
+function appendNumeric(buffer: NumericBuffer, vector: ColumnVector, row: number): void {
+  if (vector.kind === 'integer') buffer.push(integerOfHalves(vector.low[row]!, vector.high[row]!), 0)
+  else if (vector.kind === 'decimal') buffer.push(unscaledInteger(vector, row), vector.scale)
+  else buffer.pushFloating((vector as FloatingVector).values[row]!, vectorText(vector, row))
 }
 
 /** Returns a writer that encodes any column as text, for a table in which the column is already text. */

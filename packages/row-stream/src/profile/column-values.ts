@@ -35,32 +35,46 @@ export interface MeasuredColumn {
   histogramScale?: number | undefined
 }
 
+/** A value of which at most the first 64 bytes are stored. `length` is its full length in bytes. */
+export interface StoredValue {
+  bytes: Buffer
+  length: number
+}
+
+/** The offset of a slot's count, and the bits of the count. The higher bits are the number of the stored value. */
+const countOffset = 8
 const countBits = 56n
+const countMask = (1n << countBits) - 1n
 
 /**
- * Reads the distinct values and their counts from the module's hash table, if the column has only few distinct values.
+ * Reads the distinct values and their counts from the module's hash table (see assembly/count-values.ts), which
+ * contains all of them if the column has only few.
  */
 export function readExactValues(measured: MeasuredColumn): ColumnValues {
   const { module, bytes, column, type } = measured
-  const { slots, SLOT_COUNT, SLOT_BYTES, values, MAX_COUNTED_VALUES, VALUE_BYTES, STORED_BYTES } = module
+  const { slots, SLOT_COUNT, SLOT_BYTES } = module
   const counts: number[] = []
-  const storedValues: { bytes: Buffer; length: number }[] = []
-  const countMask = (1n << countBits) - 1n
+  const storedValues: StoredValue[] = []
   for (let index = 0; index < SLOT_COUNT.value; index++) {
     const slot = slots.value + (column * SLOT_COUNT.value + index) * SLOT_BYTES.value
-    // The upper bits are the number of the stored value.
-    const packedCount = bytes.readBigUInt64LE(slot + 8)
-    if (packedCount === 0n) continue
-    const valueNumber = Number(packedCount >> countBits)
-    const address = values.value + (column * MAX_COUNTED_VALUES.value + valueNumber) * VALUE_BYTES.value
-    const length = bytes.readUInt32LE(address)
-    const start = address + 4
-    storedValues.push({ bytes: bytes.subarray(start, start + Math.min(length, STORED_BYTES.value)), length })
-    counts.push(Number(packedCount & countMask))
+    const numberAndCount = bytes.readBigUInt64LE(slot + countOffset)
+    const isEmptySlot = numberAndCount === 0n
+    if (isEmptySlot) continue
+    counts.push(Number(numberAndCount & countMask))
+    storedValues.push(readStoredValue(measured, Number(numberAndCount >> countBits)))
   }
   if (!isStoredAsKey(type)) return createByteValues(storedValues, counts, measured)
   const keys = storedValues.map((storedValue) => storedValue.bytes.readBigInt64LE(0))
   return createKeyValues(keys, counts, type)
+}
+
+/** Reads a counted value of a column: its length (4 bytes), then its first bytes. */
+function readStoredValue({ module, bytes, column }: MeasuredColumn, valueNumber: number): StoredValue {
+  const { values, MAX_COUNTED_VALUES, VALUE_BYTES, STORED_BYTES } = module
+  const address = values.value + (column * MAX_COUNTED_VALUES.value + valueNumber) * VALUE_BYTES.value
+  const length = bytes.readUInt32LE(address)
+  const start = address + 4
+  return { bytes: bytes.subarray(start, start + Math.min(length, STORED_BYTES.value)), length }
 }
 
 /** Returns a column's values in the sample. */
@@ -92,7 +106,7 @@ function countSampledBytes(measured: MeasuredColumn): ColumnValues {
   const { bytes } = measured
   const indexByHash = new Map<bigint, number>()
   const counts: number[] = []
-  const storedValues: { bytes: Buffer; length: number }[] = []
+  const storedValues: StoredValue[] = []
   for (const { hash, address, storedBytes, length } of measured.sample.texts) {
     const index = indexByHash.get(hash)
     if (index !== undefined) {
@@ -113,7 +127,7 @@ const createKeyValues = (keys: bigint[], counts: number[], type: StoredType): Co
 })
 
 const createByteValues = (
-  storedValues: { bytes: Buffer; length: number }[],
+  storedValues: StoredValue[],
   counts: number[],
   { type, histogramScale: scale }: MeasuredColumn,
 ): ColumnValues => ({

@@ -8,6 +8,7 @@ import {
   maxDigits,
   type MeasuredColumn,
   readSampledValues,
+  type StoredValue,
 } from './column-values.ts'
 import { encodingOf } from './value-encodings.ts'
 import { parseDoubleKey, histogramScale, formatKey, formatNumeric } from './value-text.ts'
@@ -26,57 +27,82 @@ interface ColumnState {
   infinity: number
   notANumber: number
   /** The first bytes of minimum and maximum and their full lengths, for a type without sort keys. */
-  min: { bytes: Buffer; length: number }
-  max: { bytes: Buffer; length: number }
+  min: StoredValue
+  max: StoredValue
 }
 
-/** Reads the state of a column from the module's memory, in the layout of its assembly source. */
+/** The offsets in a column's state, as in assembly/column-state.ts. */
+const stateOffsets = {
+  hasRange: 1,
+  hasManyValues: 2,
+  countedValues: 3,
+  nulls: 8,
+  minKey: 16,
+  maxKey: 24,
+  minLength: 32,
+  maxLength: 36,
+  minCharacters: 40,
+  maxCharacters: 44,
+  negativeInfinity: 48,
+  infinity: 56,
+  notANumber: 64,
+  minBytes: 72,
+  maxBytes: 136,
+}
+
+/** Reads the state of a column from the module's memory. */
 function readState({ module, bytes, column }: MeasuredColumn): ColumnState {
   const { STATES, STATE_BYTES, STORED_BYTES } = module
   const address = STATES.value + column * STATE_BYTES.value
   const state = bytes.subarray(address, address + STATE_BYTES.value)
-  const readStoredValue = (from: number, length: number) => ({
-    bytes: state.subarray(from, from + Math.min(length, STORED_BYTES.value)),
+  const readCount = (offset: number) => Number(state.readBigUInt64LE(offset))
+  const readStoredValue = (offset: number, length: number): StoredValue => ({
+    bytes: state.subarray(offset, offset + Math.min(length, STORED_BYTES.value)),
     length,
   })
   return {
-    hasRange: state[1] === 1,
-    hasManyValues: state[2] === 1,
-    countedValues: state[3]!,
-    nulls: Number(state.readBigUInt64LE(8)),
-    minKey: state.readBigInt64LE(16),
-    maxKey: state.readBigInt64LE(24),
-    minCharacters: state.readInt32LE(40),
-    maxCharacters: state.readInt32LE(44),
-    negativeInfinity: Number(state.readBigUInt64LE(48)),
-    infinity: Number(state.readBigUInt64LE(56)),
-    notANumber: Number(state.readBigUInt64LE(64)),
-    min: readStoredValue(72, state.readUInt32LE(32)),
-    max: readStoredValue(136, state.readUInt32LE(36)),
+    hasRange: state[stateOffsets.hasRange] === 1,
+    hasManyValues: state[stateOffsets.hasManyValues] === 1,
+    countedValues: state[stateOffsets.countedValues]!,
+    nulls: readCount(stateOffsets.nulls),
+    minKey: state.readBigInt64LE(stateOffsets.minKey),
+    maxKey: state.readBigInt64LE(stateOffsets.maxKey),
+    minCharacters: state.readInt32LE(stateOffsets.minCharacters),
+    maxCharacters: state.readInt32LE(stateOffsets.maxCharacters),
+    negativeInfinity: readCount(stateOffsets.negativeInfinity),
+    infinity: readCount(stateOffsets.infinity),
+    notANumber: readCount(stateOffsets.notANumber),
+    min: readStoredValue(stateOffsets.minBytes, state.readUInt32LE(stateOffsets.minLength)),
+    max: readStoredValue(stateOffsets.maxBytes, state.readUInt32LE(stateOffsets.maxLength)),
   }
 }
 
-/** Returns the profile (statistics) of a column from the module's state. */
+/**
+ * Returns the profile (statistics) of a column from the module's state. If the column has many distinct values and the
+ * sample lacks rows, the frequent values and the histogram are estimates from the sample. JSON has only counts.
+ */
 export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'column'> {
   const { type, rows, sample } = column
   const state = readState(column)
-  const scaledColumn = { ...column, histogramScale: chooseHistogramScale(state, type) }
-  const nonNullCount = rows - state.nulls
-  const isExact = !state.hasManyValues || sample.isComplete
+  const { nulls, hasManyValues, minCharacters, maxCharacters } = state
   const encoding = encodingOf(type.dataType)
-  if (encoding === 'JSONB') return { nulls: state.nulls, ...countDistinct(scaledColumn, state, undefined) }
-  const values = state.hasManyValues ? readSampledValues(scaledColumn) : readExactValues(scaledColumn)
+  const scaledColumn = { ...column, histogramScale: chooseHistogramScale(state, type) }
+  if (encoding === 'JSONB') return { nulls, ...countDistinct(scaledColumn, state, undefined) }
+
+  const values = hasManyValues ? readSampledValues(scaledColumn) : readExactValues(scaledColumn)
+  const isExact = !hasManyValues || sample.isComplete
+  const nonNullCount = rows - nulls
   const notFiniteCount = state.negativeInfinity + state.infinity + state.notANumber
-  const hasHistogram = encoding !== 'TEXT' && encoding !== 'BOOLEAN'
-  const range = hasHistogram ? finiteRange(state, scaledColumn) : undefined
   const finiteCount = nonNullCount - notFiniteCount
+  const isNumberOrTime = encoding !== 'TEXT' && encoding !== 'BOOLEAN'
+  const range = isNumberOrTime ? finiteRange(state, scaledColumn) : undefined
   const histogram = range && createHistogram(range, values, finiteCount, scaledColumn)
+  const hasTexts = encoding === 'TEXT' && maxCharacters >= 0
   return {
-    nulls: state.nulls,
+    nulls,
     ...countDistinct(scaledColumn, state, isExact ? values : undefined),
     ...formatExtremes(state, scaledColumn),
-    ...(encoding === 'TEXT' &&
-      state.maxCharacters >= 0 && { minLength: state.minCharacters, maxLength: state.maxCharacters }),
+    ...(hasTexts && { minLength: minCharacters, maxLength: maxCharacters }),
     ...(notFiniteCount > 0 && { notFinite: notFiniteCount }),
     ...(nonNullCount > 0 && { frequentValues: listFrequentValues(values, nonNullCount, isExact) }),
     ...(histogram && { histogram }),
@@ -85,16 +111,16 @@ export function profileColumn(column: MeasuredColumn): Omit<ColumnProfile, 'colu
 }
 
 /**
- * Returns the number of distinct values. It is exact if the column has few of them or `values` contains all values of
- * the column. Otherwise it is an estimate.
+ * Returns the number of distinct values. It is exact if the column has few of them or `allValues` is defined. Otherwise
+ * it is an estimate.
  */
 function countDistinct(
   { module, bytes, column, rows }: MeasuredColumn,
   { hasManyValues, countedValues, nulls }: ColumnState,
-  values: ColumnValues | undefined,
+  allValues: ColumnValues | undefined,
 ): Pick<ColumnProfile, 'distinct' | 'isEstimate'> {
   if (!hasManyValues) return { distinct: countedValues }
-  if (values) return { distinct: values.counts.length }
+  if (allValues) return { distinct: allValues.counts.length }
   const { registers, REGISTER_COUNT } = module
   const address = registers.value + column * REGISTER_COUNT.value
   const estimate = estimateDistinct(bytes.subarray(address, address + REGISTER_COUNT.value))
@@ -107,17 +133,19 @@ function countDistinct(
  * registers instead. With 1,024 registers, the standard error is 3.3 %.
  */
 function estimateDistinct(registers: Uint8Array): number {
-  const count = registers.length
-  let sum = 0
+  const registerCount = registers.length
+  let inverseSum = 0
   let emptyCount = 0
   for (const rank of registers) {
-    sum += 2 ** -rank
+    inverseSum += 2 ** -rank
     if (rank === 0) emptyCount++
   }
-  // The constants are those of the HyperLogLog paper.
-  const estimate = ((0.7213 / (1 + 1.079 / count)) * count * count) / sum
-  const hasFewValues = estimate <= 2.5 * count && emptyCount > 0
-  return Math.round(hasFewValues ? count * Math.log(count / emptyCount) : estimate)
+  // The constants 0.7213, 1.079 and 2.5 are those of the HyperLogLog paper.
+  const biasCorrection = 0.7213 / (1 + 1.079 / registerCount)
+  const estimate = (biasCorrection * registerCount * registerCount) / inverseSum
+  const hasFewValues = estimate <= 2.5 * registerCount && emptyCount > 0
+  const linearCount = registerCount * Math.log(registerCount / emptyCount)
+  return Math.round(hasFewValues ? linearCount : estimate)
 }
 
 /**
@@ -129,7 +157,7 @@ function formatExtremes(
   { type }: MeasuredColumn,
 ): Pick<ColumnProfile, 'min' | 'max' | 'minBytes' | 'maxBytes'> {
   const isStoredAsBytes = ['TEXT', 'DECIMAL'].includes(encodingOf(type.dataType))
-  const formatExtreme = (key: bigint, { bytes, length }: ColumnState['min']): FormattedValue =>
+  const formatExtreme = (key: bigint, { bytes, length }: StoredValue): FormattedValue =>
     isStoredAsBytes ? formatStoredBytes(bytes, length, type) : { text: formatKey(key, type.dataType) }
   const isTime = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(type.dataType)
   const infinityText = isTime ? 'infinity' : 'Infinity'
@@ -165,6 +193,7 @@ function finiteRange(
     return { min: parseDoubleKey(minKey), max: parseDoubleKey(maxKey) }
   if (type.dataType !== 'DECIMAL') return { min: minKey, max: maxKey }
   if (scale === undefined) return undefined
+  // 1.50 at scale 2 becomes 150.
   const parseUnscaled = (bytes: Buffer) => BigInt(formatNumeric(bytes, scale).replace('.', ''))
   const range = { min: parseUnscaled(min.bytes), max: parseUnscaled(max.bytes) }
   // A source can send base-10,000 digits above 9,999, which break the sort order.
@@ -253,8 +282,9 @@ function floatBounds({ min, max }: FloatRange): number[] {
     const share = (index + 1) / maxBuckets
     return min * (1 - share) + max * share
   })
-  // In a very narrow range, bounds are rounded to the same double.
-  return [min, ...new Set(innerBounds.filter((bound) => bound > min && bound < max)), max]
+  // In a very narrow range, bounds are rounded to the same double, which gives fewer buckets.
+  const distinctBounds = new Set(innerBounds.filter((bound) => bound > min && bound < max))
+  return [min, ...distinctBounds, max]
 }
 
 /** Returns the index of the last bucket that starts at or before a number, or 0 if none does. */

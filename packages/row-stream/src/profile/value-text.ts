@@ -59,16 +59,29 @@ export function formatNumeric(bytes: Buffer, columnScale?: number, maxDigits = N
   if (nonFiniteTexts[sign] !== undefined) return nonFiniteTexts[sign]
   const weight = bytes.readInt16BE(weightOffset)
   const scale = columnScale ?? bytes.readUInt16BE(scaleOffset)
-  let integer = ''
-  for (let power = Math.max(weight, 0); power >= 0 && integer.length <= maxDigits + digitsPerGroup; power--)
-    integer += formatGroup(bytes, power)
-  let fraction = ''
-  for (let power = -1; fraction.length < Math.min(scale, maxDigits); power--) fraction += formatGroup(bytes, power)
-  const integerText = integer.replace(/^0+(?=\d)/, '')
-  const text = scale > 0 ? `${integerText}.${fraction.slice(0, scale)}` : integerText
+  // The first group has up to three leading zeros.
+  const integerGroups = formatGroups(bytes, Math.max(weight, 0), maxDigits + digitsPerGroup)
+  const integer = integerGroups.replace(/^0+(?=\d)/, '')
+  const fraction = formatFraction(bytes, Math.min(scale, maxDigits)).slice(0, scale)
+  const text = scale > 0 ? `${integer}.${fraction}` : integer
   return sign === negativeSign ? `-${text}` : text
 }
 
+/** Formats the groups before the point, from this power of 10,000 on. Stops after `maxDigits` digits. */
+function formatGroups(bytes: Buffer, firstPower: number, maxDigits: number): string {
+  let digits = ''
+  for (let power = firstPower; power >= 0 && digits.length <= maxDigits; power--) digits += formatGroup(bytes, power)
+  return digits
+}
+
+/** Formats the groups after the point, which have at least `minDigits` digits together. */
+function formatFraction(bytes: Buffer, minDigits: number): string {
+  let digits = ''
+  for (let power = -1; digits.length < minDigits; power--) digits += formatGroup(bytes, power)
+  return digits
+}
+
+/** Formats the four digits of a group. */
 const formatGroup = (bytes: Buffer, power: number) => String(numericGroup(bytes, power)).padStart(digitsPerGroup, '0')
 
 /** Returns the group of a numeric for a power of 10,000. Returns 0 for a group that is absent or truncated. */
@@ -108,12 +121,15 @@ export function histogramScale(extremes: readonly Buffer[], columnScale: number 
 export function toUnscaledNumber(bytes: Buffer, scale: number): number {
   const sign = bytes.readUInt16BE(signOffset)
   const weight = bytes.readInt16BE(weightOffset)
-  if (nonFiniteTexts[sign] !== undefined || weight > maxWeight) return Number.NaN
-  const lastGroup = -Math.ceil(scale / 4)
+  const isFinite = nonFiniteTexts[sign] === undefined
+  if (!isFinite || weight > maxWeight) return Number.NaN
+  const fractionGroups = Math.ceil(scale / digitsPerGroup)
   let digits = 0
-  for (let power = Math.max(weight, 0); power >= lastGroup; power--)
+  for (let power = Math.max(weight, 0); power >= -fractionGroups; power--)
     digits = digits * 10_000 + numericGroup(bytes, power)
-  const unscaled = digits / 10 ** (-lastGroup * 4 - scale)
+  // The last group can have digits after the scale.
+  const digitsAfterScale = fractionGroups * digitsPerGroup - scale
+  const unscaled = digits / 10 ** digitsAfterScale
   return sign === negativeSign ? -unscaled : unscaled
 }
 

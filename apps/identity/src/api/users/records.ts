@@ -40,9 +40,9 @@ const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<Sql
     where ${groups} and ${condition}))`
 
 const matchGroups = (matchAny: ReturnType<typeof matchMembers>): Properties => ({
-  'userGroups.id': { column: 'user_groups.uid', type: 'uid', some: matchAny },
-  'userGroups.code': { column: 'user_groups.code', type: 'string', some: matchAny },
-  'userGroups.name': { column: 'user_groups.name', type: 'string', some: matchAny },
+  'userGroups.id': { column: 'user_groups.uid', type: 'uid', toExists: matchAny },
+  'userGroups.code': { column: 'user_groups.code', type: 'string', toExists: matchAny },
+  'userGroups.name': { column: 'user_groups.name', type: 'string', toExists: matchAny },
 })
 
 const clientPropertiesForManagers = Object.entries(clientProperties).map(([name, property]): [string, Property] => [
@@ -62,10 +62,10 @@ function matchAuthor(author: 'created_by' | 'updated_by'): Properties[string] {
       (select authors.sso_client_id from sso_client_configs authors where authors.uid = ${authorUid}))`,
     type: 'string',
     // A filter finds the users here: its `condition` compares these two columns of `authors`.
-    location: {
+    relatedRow: {
       column: 'authors.username',
       within: 'authors.search_text',
-      where: (condition) => sql`${authorUid} in (
+      toCondition: (condition) => sql`${authorUid} in (
         select authors.uid from users authors where ${condition}
         union all
         select authors.uid from (

@@ -127,20 +127,19 @@ export const baseIgnored = [
 ]
 
 /**
- * Returns the schema of a source for a preview or test before the pipeline is saved. The service reads `fields` and
- * ignores all other fields of a pipeline, so that a form can be sent unchanged. `id` is the saved pipeline from which
- * the file or secrets are used.
+ * Returns the schema of a request body with a source, for a preview or test before the pipeline is saved. `fields` are
+ * the fields of the source. `id` is the saved pipeline from which the file or secrets are used. The body may also
+ * contain all other fields of a pipeline, so that a form can be sent unchanged; they and `ignoredFields` are ignored.
  */
-export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
-  return defineRequestBody(
-    {
-      ...fields,
-      id: Type.Optional(Uid),
-      ...writeFields,
-      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
-    },
-    [...Object.keys(baseFields).filter((name) => !Object.hasOwn(writeFields, name)), ...baseIgnored, ...more],
-  )
+export function sourceBody<Fields extends TProperties>(fields: Fields, ignoredFields: readonly string[] = []) {
+  const readFields = {
+    ...fields,
+    id: Type.Optional(Uid),
+    ...writeFields,
+    rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
+  }
+  const otherPipelineFields = Object.keys(baseFields).filter((name) => !Object.hasOwn(writeFields, name))
+  return defineRequestBody(readFields, [...otherPipelineFields, ...baseIgnored, ...ignoredFields])
 }
 
 export const baseResponse = {

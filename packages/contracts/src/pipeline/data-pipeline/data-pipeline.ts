@@ -81,14 +81,15 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
  * others. If the field names fit several types, the values decide.
  */
 export function inferPipelineTypes(body: object): PipelineType[] {
-  const fields = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))
-  const variants = pipelineVariants.filter(({ body: { properties, required } }) => {
+  const sentFields = Object.keys(body).filter((name) => name !== 'type' && body[name as keyof object] !== null)
+  const fitsFieldNames = ({ body: { properties, required } }: PipelineVariant) => {
     const requiredFields = (required as string[]).filter((name) => name !== 'type')
-    const allowsFields = fields.every((name) => Object.hasOwn(properties, name))
-    return allowsFields && requiredFields.every((name) => fields.includes(name))
-  })
-  const typesByName = variants.map(({ type }) => type)
+    const allowsSentFields = sentFields.every((name) => Object.hasOwn(properties, name))
+    return allowsSentFields && requiredFields.every((name) => sentFields.includes(name))
+  }
+  const typesByName = pipelineVariants.filter(fitsFieldNames).map(({ type }) => type)
   if (typesByName.length < 2) return typesByName
-  const typesByValue = typesByName.filter((type) => 'value' in checkPipelineBody(type, body))
+  const hasValidValues = (type: PipelineType) => 'value' in checkPipelineBody(type, body)
+  const typesByValue = typesByName.filter(hasValidValues)
   return typesByValue.length > 0 ? typesByValue : typesByName
 }

@@ -12,8 +12,8 @@ interface VariantFields<RequestFields extends TProperties, ResponseFields extend
 }
 
 /**
- * Returns the contracts of one pipeline type: the request body, the source for previews, and the response. `ownFields`
- * are the names of the body fields that not every type has.
+ * Returns the contracts of one pipeline type: the request body, with `type` or as clients may send it, the source for
+ * previews, and the response. `ownFields` are the names of the body fields that not every type has.
  */
 export function definePipelineVariant<
   const Token extends PipelineType,

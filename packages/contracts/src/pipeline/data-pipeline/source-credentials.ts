@@ -4,25 +4,25 @@ import { bodyOf, ignoredSecretStatus, secretStatusField } from '../../field-type
 import { SourceUrl, describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /**
- * Defines the object with the address and the credentials of a source. Its schema in requests has the secrets; its
- * schema in responses has the status of the secrets instead. `secrets` are the names of the secret fields. Different
- * objects need different titles, because the title is the name of the OpenAPI component.
+ * Returns the schemas of the object with the address and the credentials of a source. The one for requests has the
+ * secrets; the one for responses has the status of the secrets instead. Different objects need different titles,
+ * because the title is the name of the OpenAPI component.
  */
 export function defineSourceAccess<Open extends TProperties, Secrets extends TProperties>(
   title: string,
   publicFields: Open,
   secretFields: Secrets,
 ) {
-  const names = Object.keys(secretFields) as (keyof Secrets & string)[]
+  const secretNames = Object.keys(secretFields) as (keyof Secrets & string)[]
+  // A request may also contain the status of the secrets, so that a client can send a response back. It is ignored.
+  const requestSchema = bodyOf({ ...publicFields, ...secretFields }, ignoredSecretStatus)
   return {
-    requestSchema: Object.assign(bodyOf({ ...publicFields, ...secretFields }, ignoredSecretStatus), {
-      title: `${title}Body`,
-    }),
+    requestSchema: Object.assign(requestSchema, { title: `${title}Body` }),
     responseSchema: Type.Object(
-      { ...publicFields, secretStatus: secretStatusField(names) },
+      { ...publicFields, secretStatus: secretStatusField(secretNames) },
       { ...noUnknownFields, title },
     ),
-    secrets: names,
+    secrets: secretNames,
   }
 }
 
