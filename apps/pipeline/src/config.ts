@@ -201,12 +201,13 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
     throw new SettingsProblem(['MAIL_FROM is missing: with SMTP_URL, set the sender address'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
     throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is missing: with ALERT_WEBHOOK_URL, set the signing secret'])
-  const CLIENT_CONCURRENCY = values.CLIENT_CONCURRENCY || Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
-  const databaseBytes = values.CLIENT_WAREHOUSE_LIMIT || undefined
+  // 0 means the default: half of the worker's slots.
+  const defaultClientConcurrency = Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
+  const hasWarehouseLimit = values.CLIENT_WAREHOUSE_LIMIT !== 0
   return {
     ...values,
-    CLIENT_CONCURRENCY,
-    ...(databaseBytes && { databaseBytes }),
+    CLIENT_CONCURRENCY: values.CLIENT_CONCURRENCY === 0 ? defaultClientConcurrency : values.CLIENT_CONCURRENCY,
+    ...(hasWarehouseLimit && { databaseBytes: values.CLIENT_WAREHOUSE_LIMIT }),
     redshift: parseRedshiftSettings(values),
     secrets,
   }

@@ -4,7 +4,7 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
 import { deleteProfiles } from '../table-profiles/stored-profiles.ts'
-import { isTableOfAnother, listFurtherTables } from './table-ownership.ts'
+import { isOwnedByAnother, listFurtherTables } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
 
@@ -120,19 +120,10 @@ async function executeDrop(
     try {
       const warehouse = await warehouses.find(drop.client)
       // An organisation without a warehouse has nothing to drop.
-      const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
-      if (warehouse && table === undefined) await dropSchemaOrRelation(warehouse, { schema })
-      else if (warehouse && table !== undefined)
-        await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
+      if (warehouse) await dropFromWarehouse(trx, warehouse, drop)
     } catch (error) {
       onFailure(error, drop)
-      const retryMinutes = Math.min(2 ** drop.tries, minutesPerDay)
-      const retryAt = sql<Date>`now() + make_interval(mins => ${retryMinutes}::int)`
-      await trx
-        .updateTable('warehouse_drops')
-        .set({ tries: drop.tries + 1, try_after: retryAt })
-        .where('id', '=', id)
-        .execute()
+      await scheduleRetry(trx, drop)
       return false
     }
     await trx.deleteFrom('warehouse_drops').where('id', '=', id).execute()
@@ -140,10 +131,26 @@ async function executeDrop(
   })
 }
 
+async function dropFromWarehouse(
+  trx: Transaction<DB>,
+  warehouse: Warehouse,
+  { client, schema_name: schema, table_name: table }: PendingDrop,
+): Promise<void> {
+  if (table === null) await dropSchemaOrRelation(warehouse, { schema })
+  else await dropWithOtherTables(trx, warehouse, { client, schema, table })
+}
+
+/** Delays a failed drop, by one minute after the first failure and twice as long after each further one. */
+async function scheduleRetry(trx: Transaction<DB>, { id, tries }: PendingDrop): Promise<void> {
+  const delayMinutes = Math.min(2 ** tries, minutesPerDay)
+  const retryAt = sql<Date>`now() + make_interval(mins => ${delayMinutes}::int)`
+  await trx.updateTable('warehouse_drops').set({ tries: tries + 1, try_after: retryAt }).where('id', '=', id).execute()
+}
+
 /** Drops a table. First drops the additional tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await listFurtherTables(warehouse, target.schema, target.table))
-    if (!(await isTableOfAnother(db, { ...target, table }, target.table)))
+    if (!(await isOwnedByAnother(db, { ...target, table }, target.table)))
       await dropSchemaOrRelation(warehouse, { ...target, table })
   await dropSchemaOrRelation(warehouse, target)
 }
