@@ -136,7 +136,7 @@ interface PastAlerts {
   /** The event of the most recent alert. */
   lastEvent: AlertEvent | null
   /** The creation time (ISO 8601) of the most recent alert of each event within the last hour, except RECOVERED. */
-  lastHourTimes: Readonly<Partial<Record<AlertEvent, string
+  lastHourTimes: Readonly<Partial<Record<AlertEvent, string>>>
   /** The number of consecutive runs with the same outcome since the most recent alert, including this run. */
   sameOutcomeCount: number
 }
