@@ -82,23 +82,24 @@ export async function executeDueDrops(
  * a recorded drop of the schema. Waits for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  const conflictingDrops = (executor: Kysely<DB>) =>
+  const selectConflicts = (executor: Kysely<DB>) =>
     executor
       .selectFrom('warehouse_drops')
       .selectAll()
       .where('client', '=', target.client)
       .where('schema_name', '=', target.schema)
+      // A row without a table is the drop of the schema.
       .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
-  if ((await conflictingDrops(db).execute()).length === 0) return
+  // Most loads have no conflict, and need no transaction.
+  if ((await selectConflicts(db).execute()).length === 0) return
   await db.transaction().execute(async (trx) => {
     // Read the rows again under the lock, because a concurrent drop may have ended before.
-    const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
-    if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
-    const ids = rows.map(({ id }) => id)
-    await trx
-      .deleteFrom('warehouse_drops')
-      .where('id', 'in', [0, ...ids])
-      .execute()
+    const conflicts = await selectConflicts(trx).orderBy('id').forUpdate().execute()
+    if (conflicts.length === 0) return
+    const hasTableDrop = conflicts.some(({ table_name }) => table_name !== null)
+    if (hasTableDrop) await dropWithOtherTables(trx, warehouse, target)
+    const ids = conflicts.map(({ id }) => id)
+    await trx.deleteFrom('warehouse_drops').where('id', 'in', ids).execute()
   })
 }
 

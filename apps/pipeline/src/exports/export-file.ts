@@ -207,14 +207,15 @@ async function* removeHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
 /** Compresses bytes with gzip while they arrive. */
 async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: gzipLevel })
-  const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
+  const writeToGzip = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
   const source = bytes[Symbol.asyncIterator]()
-  const writeToGzip = async () => {
+  const writeSource = async () => {
     // Write each chunk before reading the next one, which may reuse its memory.
-    for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
+    for (let next = await source.next(); !next.done; next = await source.next()) await writeToGzip(next.value)
     gzip.end()
   }
-  writeToGzip().catch((error) => gzip.destroy(error))
+  // Write and read concurrently. An error of the source becomes an error of the stream that is read below.
+  writeSource().catch((error) => gzip.destroy(error))
   try {
     for await (const chunk of gzip) yield chunk as Uint8Array
   } finally {

@@ -110,7 +110,7 @@ export function relationsInSql(sql: string): NamedRelation[] {
     readWord(level, token.text, keyword)
     const startsTableList = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, position)
     if (startsTableList) level.isInFrom = true
-    const isBeforeRelation = expectsRelation && beforeRelation.has(keyword)
+    const isBeforeRelation: boolean = expectsRelation && beforeRelation.has(keyword)
     expectsRelation = startsTableList || keyword === 'join' || isBeforeRelation
   }
   return [...relations.values()]

@@ -28,17 +28,15 @@ export async function replanChangedZones(context: SchedulerContext): Promise<voi
   const currentClients = await clients([...new Set(zonesInUse.map(({ client }) => client))])
   for (const { client, zone: oldZone } of zonesInUse) {
     const newZone = currentClients.get(client)?.timeZone
-    if (newZone === undefined || newZone === oldZone || !isKnownZone(newZone)) continue
-    let replannedCount: number
-    do {
+    const hasChanged = newZone !== undefined && newZone !== oldZone && isKnownZone(newZone)
+    if (!hasChanged) continue
+    for (let hasMore = true; hasMore; ) {
       if (signal.aborted) return
-      replannedCount = await runTransaction(db, (trx) => replanPage(trx, context, client, oldZone!, newZone))
-      if (replannedCount > 0)
-        logger.info(
-          { client, from: oldZone, to: newZone, count: replannedCount },
-          'schedules were replanned in the new time zone',
-        )
-    } while (replannedCount === pageSize)
+      const count = await runTransaction(db, (trx) => replanPage(trx, context, client, oldZone!, newZone))
+      if (count > 0)
+        logger.info({ client, from: oldZone, to: newZone, count }, 'schedules were replanned in the new time zone')
+      hasMore = count === pageSize
+    }
   }
 }
 

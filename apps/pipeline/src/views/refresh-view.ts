@@ -5,7 +5,7 @@ import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@s
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
 import { definitionHash } from '@sluice/warehouses/view-store'
 import { listStaleInputs } from './wait-for-inputs.ts'
-import { isUnsaved, hasSelectAll } from './define-managed-view.ts'
+import { isUnsavedView, hasSelectAll } from './define-managed-view.ts'
 import { storePendingReason, findPendingReason } from './pending-views.ts'
 import { storeViewSources, hasStoredSources } from './view-dependencies.ts'
 
