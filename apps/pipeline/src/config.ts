@@ -31,11 +31,13 @@ const textOrNone: Setting<string | undefined> = { parse: (text) => text, fallbac
 const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
   fallback: undefined,
   parse(text) {
-    const [, host = '', port = String(defaultPort)] =
-      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(text) ?? []
-    if (host === '' || Number(port) < 1 || Number(port) > 65_535)
+    const pattern = /^(?<host>\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(?<port>\d{1,5}))?$/i
+    const { host = '', port: portText = String(defaultPort) } = pattern.exec(text)?.groups ?? {}
+    const port = Number(portText)
+    if (host === '' || port < 1 || port > 65_535)
       throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${text}"`)
-    return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+    const hostWithoutBrackets = host.replace(/^\[(.*)\]$/, '$1')
+    return { host: hostWithoutBrackets, port }
   },
 })
 

@@ -195,17 +195,13 @@ async function endWithError(context: AttemptContext, error: unknown, hasReadByte
     const { retryable, isServerUnavailable } = describeFailure(problem, claim.uid)
     // A warehouse that has been unavailable for this long may never return, so do not wait for it; a busy warehouse
     // will respond.
-    return mayWaitForServer || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
+    const willRespondLater = mayWaitForServer || (retryable && !isServerUnavailable)
+    return willRespondLater ? ('UNKNOWN' as const) : undefined
   })
-  if (publishedResult === 'UNKNOWN')
-    return {
-      ending: await requeue(
-        context,
-        { code: failure.code, message, unfinished: true },
-        retryDelaySeconds(claim.attempt),
-      ),
-      claim,
-    }
+  if (publishedResult === 'UNKNOWN') {
+    const reason = { code: failure.code, message, unfinished: true }
+    return { ending: await requeue(context, reason, retryDelaySeconds(claim.attempt)), claim }
+  }
   if (publishedResult) return recordSuccess(context, publishedResult)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)

@@ -131,8 +131,10 @@ export async function isRetryPossible(
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   error: unknown,
 ): Promise<boolean> {
-  const { expected, retryable } = describeFailure(signal.aborted ? signal.reason : findOriginalError(error), claim.uid)
-  if (expected && !retryable) return false
+  const cause: unknown = signal.aborted ? signal.reason : findOriginalError(error)
+  const { expected, retryable } = describeFailure(cause, claim.uid)
+  const endsRun = expected && !retryable
+  if (endsRun) return false
   try {
     const run = await db
       .selectFrom('runs')
@@ -142,6 +144,7 @@ export async function isRetryPossible(
       .executeTakeFirst()
     return run !== undefined
   } catch {
+    // Without the database, the run cannot end either.
     return true
   }
 }

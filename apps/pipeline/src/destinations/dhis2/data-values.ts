@@ -56,9 +56,10 @@ function toText(cell: Exclude<RowCell, null>): string {
 /** Formats a number without an exponent, because DHIS2 cannot parse exponents. */
 function formatPlainNumber(value: number): string {
   const text = String(value)
-  const [, sign = '', firstDigit = '', fractionDigits = '', exponent] =
-    /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
-  if (exponent === undefined) return text
+  const scientificNotation = /^(?<sign>-?)(?<firstDigit>\d)(?:\.(?<fractionDigits>\d+))?e(?<exponent>[+-]\d+)$/
+  const parts = scientificNotation.exec(text)?.groups
+  if (!parts) return text
+  const { sign = '', firstDigit = '', fractionDigits = '', exponent } = parts
   const digits = firstDigit + fractionDigits
   // The number of digits before the decimal point. Negative if there are zeros directly after the point.
   const pointPosition = 1 + Number(exponent)
