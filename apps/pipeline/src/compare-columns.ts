@@ -70,7 +70,7 @@ export function compareColumns(
   const differences = describeDifferences(lastColumns, previous.columns, fileColumns, { plan, keepsRows })
   const typeChanges = transforms ? '' : describeTypeChanges(previous.columns, plan)
   const hasRows = rows !== undefined && rows > 0
-  // With other settings of the source, a column of the same name may have another meaning.
+  // If the settings of the source changed, a column of the same name may have another meaning.
   const hasSameSettings = plan.rebuildReason !== 'DEFINITION'
   const emptyColumns = hasRows && hasSameSettings ? describeEmptyColumns(lastColumns, fileColumns, keepsRows) : ''
   return { isRefused: false, sentence: joinSentences(differences, typeChanges, emptyColumns) }

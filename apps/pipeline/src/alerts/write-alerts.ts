@@ -156,8 +156,8 @@ function chooseMailEvent(
   }
   const wasProblemReported = lastEvent !== null && lastEvent !== 'RECOVERED'
   if (!wasProblemReported) return undefined
-  // Without `badEvent`, a run with a warning counts as a success, because the organisation wants no emails about
-  // warnings. An earlier email about a warning is still correct, however.
+  // Here, a run with a warning counts as a success, because the organisation wants no emails about warnings. An earlier
+  // email about a warning is still correct, however.
   const isLastMailCorrect = state === 'WARNING' && lastEvent === 'WARNING'
   return isLastMailCorrect ? undefined : 'RECOVERED'
 }

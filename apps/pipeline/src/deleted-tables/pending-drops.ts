@@ -145,7 +145,11 @@ async function dropFromWarehouse(
 async function scheduleRetry(trx: Transaction<DB>, { id, tries }: PendingDrop): Promise<void> {
   const delayMinutes = Math.min(2 ** tries, minutesPerDay)
   const retryAt = sql<Date>`now() + make_interval(mins => ${delayMinutes}::int)`
-  await trx.updateTable('warehouse_drops').set({ tries: tries + 1, try_after: retryAt }).where('id', '=', id).execute()
+  await trx
+    .updateTable('warehouse_drops')
+    .set({ tries: tries + 1, try_after: retryAt })
+    .where('id', '=', id)
+    .execute()
 }
 
 /** Drops a table. First drops the additional tables of its pipeline that no other object uses. */

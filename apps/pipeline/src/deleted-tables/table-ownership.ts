@@ -10,8 +10,8 @@ export interface TableName {
 
 /**
  * Returns whether another object than the pipeline with the table `mainTable` owns a table. A view or a pipeline owns
- * the table with its name. A pipeline also owns additional tables, whose names start with the name of its table and
- * `__`; if this applies to several pipelines, the one with the longest name owns the table. For example, `a__b__c`
+ * the table with its name. A pipeline also owns additional tables: their names start with the name of its table and
+ * `__`. If this applies to several pipelines, the one with the longest name owns the table. For example, `a__b__c`
  * belongs to the pipeline with the table `a__b`, and not to the one with `a`.
  */
 export async function isOwnedByAnother(

@@ -51,7 +51,7 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
   }
 }
 
-/** Settles like `promise`, but rejects with the signal's reason as soon as the signal aborts. */
+/** Returns the result of a promise. Rejects with the signal's reason as soon as the signal aborts. */
 function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   // `Promise.race` with a promise that lives as long as the export would keep the result of every race in memory.
   const { promise: result, resolve, reject } = Promise.withResolvers<T>()

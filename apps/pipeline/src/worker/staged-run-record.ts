@@ -144,7 +144,7 @@ export async function isRetryPossible(
       .executeTakeFirst()
     return run !== undefined
   } catch {
-    // Without the database, the run cannot end either.
+    // While the database is unavailable, the run cannot end either.
     return true
   }
 }

@@ -46,7 +46,7 @@ export function chooseNextAction<Job extends RunJob>(
     .filter(({ step }) => step === firstUnfinishedStep)
     .toSorted((one, other) => one.job - other.job)
   const [firstJob] = waitingInStep
-  // Without a waiting job, the step waits for its running jobs.
+  // If no job of the step is waiting, wait for its running jobs.
   if (!firstJob) return { type: 'wait' }
   const hasStepStarted = jobs.some((job) => job.step === firstUnfinishedStep && hasRun(job))
   const stepStart = hasStepStarted ? undefined : computeStepStart(jobs, firstUnfinishedStep)

@@ -26,7 +26,7 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
   }
 }
 
-/** Returns the next runs after `afterId`, by id, that wait for a worker for a minute or whose heartbeats have stopped. */
+/** Returns the next runs after `afterId`, by id, that have waited for a worker for a minute or have no heartbeats. */
 function listRunsWithoutProgress(db: Kysely<DB>, afterId: number) {
   return (
     db
