@@ -52,26 +52,28 @@ export function compareColumns(
   { schemaChanges, keepsRows = false, definition, transforms }: ComparisonPolicy,
 ): ColumnComparison {
   const { columns: fileColumns, typesKnown, sparse, rows } = file
-  const columns = typesKnown ? fileColumns : fileColumns.map(withoutType)
-  const mergeOptions = keepsRows ? { merging: true, hasAllColumns: true } : {}
-  const load = { columns, sparse, definition, ...mergeOptions, ...(rows !== undefined && { rows }) }
-  const plan = planShape(rules, previous, load, { schemaChanges }, { final: true })
-  // The columns that the last load had. `previous.columns` also has columns that were missing from it.
+  const comparedColumns = typesKnown ? fileColumns : fileColumns.map(withoutType)
+  const plannedLoad = {
+    columns: comparedColumns,
+    sparse,
+    definition,
+    ...(keepsRows && { merging: true, hasAllColumns: true }),
+    ...(rows !== undefined && { rows }),
+  }
+  const plan = planShape(rules, previous, plannedLoad, { schemaChanges }, { final: true })
+  // `previous.columns` also has columns that were missing from the last load.
   const lastColumns = previous.columns.filter(({ vanished }) => !vanished)
   if (isRefusal(plan)) {
     const differences = describeDifferences(lastColumns, lastColumns, fileColumns)
     return { isRefused: true, sentence: joinSentences(describeRefusal(plan), differences) }
   }
+  const differences = describeDifferences(lastColumns, previous.columns, fileColumns, { plan, keepsRows })
+  const typeChanges = transforms ? '' : describeTypeChanges(previous.columns, plan)
   const hasRows = rows !== undefined && rows > 0
-  const comparesValues = hasRows && plan.rebuildReason !== 'DEFINITION'
-  return {
-    isRefused: false,
-    sentence: joinSentences(
-      describeDifferences(lastColumns, previous.columns, fileColumns, { plan, keepsRows }),
-      transforms ? '' : describeTypeChanges(previous.columns, plan),
-      comparesValues ? describeEmptyColumns(lastColumns, fileColumns, keepsRows) : '',
-    ),
-  }
+  // If the settings of the source changed, a column of the same name may have another meaning.
+  const hasSameSettings = plan.rebuildReason !== 'DEFINITION'
+  const emptyColumns = hasRows && hasSameSettings ? describeEmptyColumns(lastColumns, fileColumns, keepsRows) : ''
+  return { isRefused: false, sentence: joinSentences(differences, typeChanges, emptyColumns) }
 }
 
 /**
@@ -106,32 +108,37 @@ function describeDifferences(
   const missing = lastColumns.filter(({ name }) => !fileNames.has(name))
   const added = fileColumns.filter(({ name }) => !knownNames.has(name))
   if (missing.length === 0 && added.length === 0) return ''
-  const sentences: string[] = []
-  if (plan?.rebuildReason !== undefined) {
-    const reason = plan.rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'
-    sentences.push(`A run would replace the columns of the table, because ${reason}.`)
-  }
+  const rebuild = plan ? describeRebuild(plan) : ''
   const hasNoCommonColumn = lastColumns.length > 0 && missing.length === lastColumns.length
   if (hasNoCommonColumn)
     return joinSentences(
-      ...sentences,
+      rebuild,
       `Columns of the last load: ${quoteLabels(lastColumns)}.`,
       `Columns of the file: ${quoteLabels(fileColumns)}.`,
     )
-  const isEvolved = plan !== undefined && plan.rebuildReason === undefined
+  const sentences = [rebuild]
+  // A plan without a rebuild changes the existing columns of the table one by one.
+  const changesSingleColumns = plan !== undefined && rebuild === ''
   if (missing.length > 0) {
     sentences.push(`Columns of the last load that the file does not have: ${quoteLabels(missing)}.`)
-    const emptyRows = keepsRows ? ' in its rows' : ''
-    if (isEvolved) sentences.push(`A run would keep these columns and leave them empty${emptyRows}.`)
+    if (changesSingleColumns)
+      sentences.push(`A run would keep these columns and leave them empty${keepsRows ? ' in its rows' : ''}.`)
   }
   if (added.length > 0) {
     sentences.push(`Columns that the last load did not have: ${quoteLabels(added)}.`)
-    if (isEvolved) sentences.push(describeAddedColumns(plan))
+    if (changesSingleColumns) sentences.push(describeAddition(plan))
   }
   return joinSentences(...sentences)
 }
 
-const describeAddedColumns = (plan: ShapePlan): string =>
+/** Says why a run would replace all columns of the table. Returns an empty text if it would not. */
+function describeRebuild({ rebuildReason }: ShapePlan): string {
+  if (rebuildReason === undefined) return ''
+  const reason = rebuildReason === 'POLICY' ? 'schemaChanges is REPLACE' : 'the settings of the source changed'
+  return `A run would replace the columns of the table, because ${reason}.`
+}
+
+const describeAddition = (plan: ShapePlan): string =>
   plan.columns.some(({ ignored }) => ignored)
     ? 'A run would ignore these columns, because schemaChanges is IGNORE_NEW.'
     : 'A run would add these columns to the table.'

@@ -31,11 +31,13 @@ const textOrNone: Setting<string | undefined> = { parse: (text) => text, fallbac
 const hostAndPort = (defaultPort: number): Setting<{ host: string; port: number } | undefined> => ({
   fallback: undefined,
   parse(text) {
-    const [, host = '', port = String(defaultPort)] =
-      /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/i.exec(text) ?? []
-    if (host === '' || Number(port) < 1 || Number(port) > 65_535)
+    const pattern = /^(?<host>\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+)(?::(?<port>\d{1,5}))?$/i
+    const { host = '', port: portText = String(defaultPort) } = pattern.exec(text)?.groups ?? {}
+    const port = Number(portText)
+    if (host === '' || port < 1 || port > 65_535)
       throw new Error(`must be a host or host:port, such as data.example.org:5432, not "${text}"`)
-    return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+    const hostWithoutBrackets = host.replace(/^\[(.*)\]$/, '$1')
+    return { host: hostWithoutBrackets, port }
   },
 })
 
@@ -201,12 +203,13 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
     throw new SettingsProblem(['MAIL_FROM is missing: with SMTP_URL, set the sender address'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
     throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is missing: with ALERT_WEBHOOK_URL, set the signing secret'])
-  const CLIENT_CONCURRENCY = values.CLIENT_CONCURRENCY || Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
-  const databaseBytes = values.CLIENT_WAREHOUSE_LIMIT || undefined
+  // 0 means the default: half of the worker's slots.
+  const defaultClientConcurrency = Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
+  const hasWarehouseLimit = values.CLIENT_WAREHOUSE_LIMIT !== 0
   return {
     ...values,
-    CLIENT_CONCURRENCY,
-    ...(databaseBytes && { databaseBytes }),
+    CLIENT_CONCURRENCY: values.CLIENT_CONCURRENCY === 0 ? defaultClientConcurrency : values.CLIENT_CONCURRENCY,
+    ...(hasWarehouseLimit && { databaseBytes: values.CLIENT_WAREHOUSE_LIMIT }),
     redshift: parseRedshiftSettings(values),
     secrets,
   }

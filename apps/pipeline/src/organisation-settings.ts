@@ -45,13 +45,13 @@ interface AlertSetting {
 /** One year in hours. */
 export const maxNoSuccessHours = 8_760
 
-const noSuccess = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
+const noSuccessPattern = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
 
 /** Parses a stored value. Every entry that is not a keyword counts as an email address. */
 export function parseAlertSetting(value: string): AlertSetting {
   const setting: AlertSetting = { addresses: [], warnings: false, noSuccessHours: undefined }
   for (const entry of value.split(',').map((text) => text.trim())) {
-    const hours = noSuccess.exec(entry)?.[1]
+    const hours = noSuccessPattern.exec(entry)?.[1]
     if (hours !== undefined) setting.noSuccessHours = Number(hours)
     else if (entry.toUpperCase() === 'WARNING') setting.warnings = true
     else if (entry !== '') setting.addresses.push(entry)

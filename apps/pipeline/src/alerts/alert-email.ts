@@ -6,25 +6,19 @@ import { maxMailsPerHour } from './write-alerts.ts'
 
 /** Returns the email of an alert. `publicUrl` is the public address of the pipeline service. */
 export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailContent {
-  const { event = 'FAILED', kind, run, errorCode, leftOutUntil } = alert
+  const { event = 'FAILED', kind, errorCode } = alert
   const noun = nounOf[kind]
-  const subject = `${noun} ${toSingleLine(alert.name, 80)}`
-  const subjectName = `The ${noun} "${toSingleLine(alert.name, 120)}"`
-  const { title, sentences } = emailTextByEvent[event](alert, subjectName)
-  const message = toSingleLine(alert.message, 2_000)
-  const code = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
-  const limitNotice =
-    leftOutUntil &&
-    `Your organisation gets at most ${maxMailsPerHour} such emails an hour, and this is the last one. No further emails are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`
+  const objectName = `The ${noun} "${toSingleLine(alert.name, 120)}"`
+  const { title, sentences } = emailTextByEvent[event](alert, objectName)
   const paragraphs = [
     ...sentences,
-    message,
+    toSingleLine(alert.message, 2_000),
     `What to do: ${getAlertAdvice({ event, kind, errorCode })}`,
-    run === null ? '' : `Run id: ${run}.${code}`,
-    limitNotice ?? '',
+    identifyRun(alert),
+    announceMailLimit(alert),
   ]
   return {
-    subject: `${title}: ${subject}`,
+    subject: `${title}: ${noun} ${toSingleLine(alert.name, 80)}`,
     paragraphs: paragraphs.filter((paragraph) => paragraph !== ''),
     command: {
       label: 'This command shows more. TOKEN is an API token of yours, or an access token:',
@@ -34,37 +28,49 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
   }
 }
 
+const identifyRun = ({ event = 'FAILED', run, errorCode }: AlertContent): string => {
+  if (run === null) return ''
+  const codeText = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
+  return `Run id: ${run}.${codeText}`
+}
+
+/** Returns a notice in the last email that the organisation gets within its hourly limit, otherwise an empty text. */
+const announceMailLimit = ({ leftOutUntil }: AlertContent): string =>
+  leftOutUntil
+    ? `Your organisation gets at most ${maxMailsPerHour} such emails an hour, and this is the last one. No further emails are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`
+    : ''
+
 interface EmailText {
   title: string
   sentences: string[]
 }
 
 const emailTextByEvent: Readonly<
-  Record<NonNullable<AlertContent['event']>, (alert: AlertContent, subjectName: string) => EmailText>
+  Record<NonNullable<AlertContent['event']>, (alert: AlertContent, objectName: string) => EmailText>
 > = {
-  FAILED: ({ finished, failures }, subjectName) => ({
+  FAILED: ({ finished, failures }, objectName) => ({
     title: 'Failed',
-    sentences: [`${subjectName} failed on ${formatTime(finished)}.`, ...describeRepetition(failures, 'It has failed')],
+    sentences: [`${objectName} failed on ${formatTime(finished)}.`, ...describeRepetition(failures, 'It has failed')],
   }),
-  WARNING: ({ finished, failures }, subjectName) => ({
+  WARNING: ({ finished, failures }, objectName) => ({
     title: 'Warning',
     sentences: [
-      `${subjectName} ended with a warning on ${formatTime(finished)}.`,
+      `${objectName} ended with a warning on ${formatTime(finished)}.`,
       ...describeRepetition(failures, 'It has ended with a warning'),
     ],
   }),
-  NO_SUCCESS: ({ hours = 0, lastSuccess, message }, subjectName) => ({
+  NO_SUCCESS: ({ hours = 0, lastSuccess, message }, objectName) => ({
     title: `No success for ${formatHours(hours)}`,
     sentences: [
-      `${subjectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
+      `${objectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
         lastSuccess ? `The last one ended on ${formatTime(lastSuccess)}.` : 'It has never run successfully.'
       }`,
       ...(message === '' ? ['No run has started since then.'] : ['Its last run says:']),
     ],
   }),
-  RECOVERED: ({ finished }, subjectName) => ({
+  RECOVERED: ({ finished }, objectName) => ({
     title: 'OK again',
-    sentences: [`${subjectName} is OK again: it ran successfully on ${formatTime(finished)}.`],
+    sentences: [`${objectName} is OK again: it ran successfully on ${formatTime(finished)}.`],
   }),
 }
 

@@ -33,8 +33,10 @@ export async function listClientsWithDueAlerts(db: Kysely<DB>, channel: Channel)
  * the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
  */
 export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<ClaimedAlert | undefined> {
+  // The alert is not due again before its lease expires.
+  const leaseEnd = sql`now() + make_interval(secs => ${leaseSeconds})`
   const { rows } = await sql<ClaimedAlert>`
-    update alerts set tries = tries + 1, try_after = now() + make_interval(secs => ${leaseSeconds})
+    update alerts set tries = tries + 1, try_after = ${leaseEnd}
     where id = (
       select id from alerts where ${isDue(channel)} and client = ${client}
       order by try_after, id limit 1 for update skip locked)
@@ -107,33 +109,46 @@ export type FairClaim = Disposable & { alert: ClaimedAlert }
  * Disposing the claim releases its slot.
  */
 export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: ChannelSlots) {
-  // Claims run one at a time, because concurrent claims would miscount an organisation's slots.
-  const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
-  const claimedByClient = new Map<string, number>()
+  const usedSlots = new Map<string, number>()
   /** The uids of organisations, least recently served first. */
   const servedClients = new Set<string>()
+
   async function claim(): Promise<FairClaim | undefined> {
     const dueClients = new Set(await listClientsWithDueAlerts(db, channel))
-    const neverServed = [...dueClients].filter((client) => !servedClients.has(client))
-    const servedBefore = [...servedClients].filter((client) => dueClients.has(client))
-    for (const client of [...neverServed, ...servedBefore]) {
-      const claimedCount = claimedByClient.get(client) ?? 0
-      const alert = claimedCount < perClient ? await claimAlert(db, channel, client) : undefined
+    for (const client of sortByLastService(dueClients)) {
+      if (countUsedSlots(client) >= perClient) continue
+      const alert = await claimAlert(db, channel, client)
       if (!alert) continue
-      // Move the organisation to the end of the order.
-      servedClients.delete(client)
-      servedClients.add(client)
-      claimedByClient.set(client, claimedCount + 1)
-      return { alert, [Symbol.dispose]: () => release(client) }
+      moveToEnd(client)
+      usedSlots.set(client, countUsedSlots(client) + 1)
+      return { alert, [Symbol.dispose]: () => releaseSlot(client) }
     }
     return undefined
   }
 
-  function release(client: string) {
-    const remaining = claimedByClient.get(client)! - 1
-    if (remaining === 0) claimedByClient.delete(client)
-    else claimedByClient.set(client, remaining)
+  function sortByLastService(clients: ReadonlySet<string>): string[] {
+    const neverServed = [...clients].filter((client) => !servedClients.has(client))
+    const servedBefore = [...servedClients].filter((client) => clients.has(client))
+    return [...neverServed, ...servedBefore]
   }
 
-  return () => claiming.run('', claim)
+  /** Makes the organisation the most recently served one: a `Set` keeps the order of insertion. */
+  function moveToEnd(client: string): void {
+    servedClients.delete(client)
+    servedClients.add(client)
+  }
+
+  function countUsedSlots(client: string): number {
+    return usedSlots.get(client) ?? 0
+  }
+
+  function releaseSlot(client: string): void {
+    const remaining = countUsedSlots(client) - 1
+    if (remaining === 0) usedSlots.delete(client)
+    else usedSlots.set(client, remaining)
+  }
+
+  // Concurrent claims would miscount the used slots, so a claim waits for the previous one.
+  const claimMutex = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
+  return () => claimMutex.run('claim', claim)
 }

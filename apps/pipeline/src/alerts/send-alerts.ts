@@ -44,22 +44,22 @@ const stopTimeoutMs = 5_000
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, intervalMs = 3_000 } = options
   const countOutcome = createOutcomeCounter(options.registry)
-  const startLoop = (round: (signal: AbortSignal) => Promise<boolean>) =>
-    startPollingLoop(round, {
+  /** Repeats `task`: at once if it returned true, because more work may be waiting, otherwise after `intervalMs`. */
+  const startLoop = (task: (signal: AbortSignal) => Promise<boolean>) =>
+    startPollingLoop(task, {
       pauseMs: intervalMs,
       stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
-  const startSlots = (channel: Channel) => {
+  const startSendingOn = (channel: Channel) => {
     const claim = createFairClaimer(db, channel, concurrencyLimits)
     return Array.from({ length: concurrencyLimits.total }, () =>
       startLoop((signal) => sendNext(options, claim, signal, countOutcome)),
     )
   }
-  const loops = [
-    ...(sendMail ? startSlots('MAIL') : [startLoop(() => giveUpMails(db))]),
-    ...(webhook ? startSlots('WEBHOOK') : [startLoop(() => giveUpWebhookCalls(db))]),
-  ]
+  const mailLoops = sendMail ? startSendingOn('MAIL') : [startLoop(() => giveUpOldMails(db))]
+  const webhookLoops = webhook ? startSendingOn('WEBHOOK') : [startLoop(() => giveUpOldWebhookCalls(db))]
+  const loops = [...mailLoops, ...webhookLoops]
   return {
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))
@@ -77,13 +77,13 @@ type CountOutcome = (channel: string, outcome: string) => void
  * Called periodically if no mail server is configured: stores that as the reason why emails are not sent, and gives up
  * emails that waited for a day.
  */
-async function giveUpMails(db: Kysely<DB>): Promise<boolean> {
+async function giveUpOldMails(db: Kysely<DB>): Promise<boolean> {
   await giveUpUnsendableAlerts(db, 'MAIL', noMailServer)
   await recordWaitingReason(db, 'MAIL', noMailServer)
   return false
 }
 
-async function giveUpWebhookCalls(db: Kysely<DB>): Promise<boolean> {
+async function giveUpOldWebhookCalls(db: Kysely<DB>): Promise<boolean> {
   await giveUpUnsendableAlerts(db, 'WEBHOOK', noWebhook)
   return false
 }

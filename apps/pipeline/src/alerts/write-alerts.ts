@@ -74,19 +74,18 @@ interface AlertDraft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
 }
 
 /**
- * Drafts the webhook call about a failed run. If the last call was less than an hour ago, the new one waits until that
- * hour has passed, and a later successful run cancels it.
+ * Drafts the webhook call about a failed run; undefined for other runs. If the last call about the object was less than
+ * an hour ago, the new one waits until that hour has passed.
  */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<AlertDraft | undefined> {
   if (run.state !== 'FAILED') return undefined
-  const { sameOutcomeCount, timesWithinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
-  const waitsUntil = addHour(timesWithinHour.FAILED)
+  const pastAlerts = await readPastAlerts(trx, run, 'WEBHOOK')
   return {
     channel: 'WEBHOOK',
     recipients: [operatorRecipient],
     event: 'FAILED',
-    failures: sameOutcomeCount,
-    waitsUntil,
+    failures: pastAlerts.sameOutcomeCount,
+    waitsUntil: findWaitEnd(pastAlerts, 'FAILED'),
   }
 }
 
@@ -106,13 +105,13 @@ async function draftMail(
   const pastAlerts = await readPastAlerts(trx, run, 'MAIL')
   const event = chooseMailEvent(run, badEvent, pastAlerts)
   if (!event) return undefined
-  const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.sameOutcomeCount } as const
-  const waitsUntil = addHour(pastAlerts.timesWithinHour[event])
-  // Only the first email about a problem counts towards the limit, so emails that wait and recovery emails need no
-  // check.
-  if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
-  const { reached, ...limitNotice } = await checkMailLimit(trx, run.client)
-  return reached ? undefined : { ...draft, ...limitNotice, waitsUntil }
+  const waitsUntil = findWaitEnd(pastAlerts, event)
+  const draft = { channel: 'MAIL', recipients, event, failures: pastAlerts.sameOutcomeCount, waitsUntil } as const
+  // The limit applies only to the first email about a problem.
+  const isExemptFromLimit = event === 'RECOVERED' || waitsUntil !== undefined
+  if (isExemptFromLimit) return draft
+  const { mayWrite, limitNotice } = await checkMailLimit(trx, run.client)
+  return mayWrite ? { ...draft, ...limitNotice } : undefined
 }
 
 type BadEvent = 'FAILED' | 'WARNING'
@@ -136,8 +135,8 @@ async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Prom
 interface PastAlerts {
   /** The event of the most recent alert. */
   lastEvent: AlertEvent | null
-  /** The creation times (ISO 8601) of the most recent alert of each event within the last hour, except RECOVERED. */
-  timesWithinHour: Readonly<Partial<Record<AlertEvent, string>>>
+  /** The creation time (ISO 8601) of the most recent alert of each event within the last hour, except RECOVERED. */
+  lastHourTimes: Readonly<Partial<Record<AlertEvent, string>>>
   /** The number of consecutive runs with the same outcome since the most recent alert, including this run. */
   sameOutcomeCount: number
 }
@@ -149,37 +148,48 @@ interface PastAlerts {
 function chooseMailEvent(
   { state }: EndedRun,
   badEvent: BadEvent | undefined,
-  { lastEvent, timesWithinHour }: PastAlerts,
+  { lastEvent, lastHourTimes }: PastAlerts,
 ): AlertEvent | undefined {
   if (badEvent) {
-    const wasJustReported = lastEvent === badEvent && timesWithinHour[badEvent] !== undefined
+    const wasJustReported = lastEvent === badEvent && lastHourTimes[badEvent] !== undefined
     return wasJustReported ? undefined : badEvent
   }
-  // A run with a warning gets here only if warnings are not reported, and counts as a success. The exception is if the
-  // last email was about a warning, because that email is still correct.
-  const isSuccess = state === 'OK' || lastEvent !== 'WARNING'
-  const wasReportedBad = lastEvent !== null && lastEvent !== 'RECOVERED'
-  return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
+  const wasProblemReported = lastEvent !== null && lastEvent !== 'RECOVERED'
+  if (!wasProblemReported) return undefined
+  // Here, a run with a warning counts as a success, because the organisation wants no emails about warnings. An earlier
+  // email about a warning is still correct, however.
+  const isLastMailCorrect = state === 'WARNING' && lastEvent === 'WARNING'
+  return isLastMailCorrect ? undefined : 'RECOVERED'
 }
 
-const addHour = (moment: string | undefined): Date | undefined =>
-  moment === undefined ? undefined : new Date(Date.parse(moment) + hourMs)
+/** Returns the end of the hour in which no second alert about an event is sent; undefined if it has passed. */
+function findWaitEnd({ lastHourTimes }: PastAlerts, event: AlertEvent): Date | undefined {
+  const lastTime = lastHourTimes[event]
+  return lastTime === undefined ? undefined : new Date(Date.parse(lastTime) + hourMs)
+}
 
+/** Reads the alerts about the run's object on one channel, and counts the runs with the same outcome since the last. */
 async function readPastAlerts(
   trx: Transaction<DB>,
   { id, runnable_id, state }: EndedRun,
   channel: Channel,
 ): Promise<PastAlerts> {
   const { rows } = await sql<PastAlerts>`
-    with past as (
-      select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = ${channel})
-    select (select event from past order by created_at desc, id desc limit 1) as "lastEvent",
-      (select coalesce(jsonb_object_agg(event, at), '{}') from (
-        select event, max(created_at) as at from past
-        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event) m) as "timesWithinHour",
-      (select count(*) from runs
-       where runnable_id = ${runnable_id} and id <= ${id} and state = ${state} and action = 'RUN'
-         and id > coalesce((select max(run_id) from past), ${id} - 1))::int as "sameOutcomeCount"`.execute(trx)
+    with past_alert as (
+        select event, run_id, created_at, id from alerts where runnable_id = ${runnable_id} and channel = ${channel}),
+      last_hour as (
+        select event, max(created_at) as last_time from past_alert
+        where created_at > now() - interval '1 hour' and event <> 'RECOVERED' group by event),
+      last_reported as (select max(run_id) as run_id from past_alert),
+      same_outcome as (
+        select run.id from runs run, last_reported
+        where run.runnable_id = ${runnable_id} and run.state = ${state} and run.action = 'RUN'
+          and run.id > last_reported.run_id and run.id <= ${id})
+    select (select event from past_alert order by created_at desc, id desc limit 1) as "lastEvent",
+      (select coalesce(jsonb_object_agg(event, last_time), '{}') from last_hour) as "lastHourTimes",
+      case when last_reported.run_id is null then 1
+        else (select count(*) from same_outcome)::int end as "sameOutcomeCount"
+    from last_reported`.execute(trx)
   return rows[0]!
 }
 
@@ -190,24 +200,26 @@ async function readPastAlerts(
 export const maxMailsPerHour = 20
 
 /**
- * Checks whether the organisation may get one more failure or warning email. If `reached` is true, it must not be
- * written. If `leftOutUntil` is set (ISO 8601), it is the last one within the limit, and must say until when further
- * emails are omitted. Takes no lock, so runs that end concurrently can exceed the limit by a few emails.
+ * Returns whether one more failure or warning email may be written to the organisation now. `limitNotice` is part of
+ * the content of that email: if it is the last one within the limit, it says until when further emails are omitted.
+ * Takes no lock, so runs that end concurrently can exceed the limit by a few emails.
  */
 export async function checkMailLimit(
   trx: Transaction<DB>,
   client: string,
-): Promise<{ reached: boolean; leftOutUntil?: string }> {
-  const { rows } = await sql<{ mails: number; announced: boolean; ends: Date }>`
-    select count(distinct (runnable_id, created_at))::int as mails,
-      coalesce(bool_or(content ->> 'leftOutUntil' is not null), false) as announced, now() + interval '1 hour' as ends
+): Promise<{ mayWrite: boolean; limitNotice: Pick<AlertContent, 'leftOutUntil'> }> {
+  // An email to several addresses has one row for each of them, with the same object and time.
+  const { rows } = await sql<{ mailCount: number; hasLimitNotice: boolean; inOneHour: Date }>`
+    select count(distinct (runnable_id, created_at))::int as "mailCount",
+      coalesce(bool_or(content ->> 'leftOutUntil' is not null), false) as "hasLimitNotice",
+      now() + interval '1 hour' as "inOneHour"
     from alerts
     where client = ${client} and channel = 'MAIL' and event <> 'RECOVERED'
       and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
-  const { mails, announced, ends } = rows[0]!
-  if (announced) return { reached: true }
-  const isLastWithinLimit = mails >= maxMailsPerHour - 1
-  return { reached: false, ...(isLastWithinLimit && { leftOutUntil: ends.toISOString() }) }
+  const { mailCount, hasLimitNotice, inOneHour } = rows[0]!
+  if (hasLimitNotice) return { mayWrite: false, limitNotice: {} }
+  const isLastWithinLimit = mailCount + 1 >= maxMailsPerHour
+  return { mayWrite: true, limitNotice: isLastWithinLimit ? { leftOutUntil: inOneHour.toISOString() } : {} }
 }
 
 /**
@@ -218,8 +230,15 @@ export async function explainMissingMail(
   db: Kysely<DB>,
   { id, client }: { id: number; client: string },
 ): Promise<string | undefined> {
-  const run = await db.selectFrom('runs').select(['workflow_run_id', 'action']).where('id', '=', id).executeTakeFirst()
-  if (!run || run.workflow_run_id !== null || run.action !== 'RUN') return undefined
+  // A workflow reports the runs of its jobs, and the results of dry runs and restores are read by their callers.
+  const run = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('id', '=', id)
+    .where('workflow_run_id', 'is', null)
+    .where('action', '=', 'RUN')
+    .executeTakeFirst()
+  if (!run) return undefined
   const { addresses } = await readAlertSetting(db, client)
   if (addresses.length === 0) return undefined
   return `ALERT_EMAIL names ${addresses.length === 1 ? 'an address' : `${addresses.length} addresses`}. ${noMailServer}`

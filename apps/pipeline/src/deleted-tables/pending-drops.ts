@@ -4,7 +4,7 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { deleteDescriptions } from '../table-descriptions/stored-descriptions.ts'
 import { deleteProfiles } from '../table-profiles/stored-profiles.ts'
-import { isTableOfAnother, listFurtherTables } from './table-ownership.ts'
+import { isOwnedByAnother, listFurtherTables } from './table-ownership.ts'
 
 type PendingDrop = Selectable<WarehouseDrops>
 
@@ -82,23 +82,24 @@ export async function executeDueDrops(
  * a recorded drop of the schema. Waits for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  const conflictingDrops = (executor: Kysely<DB>) =>
+  const selectConflicts = (executor: Kysely<DB>) =>
     executor
       .selectFrom('warehouse_drops')
       .selectAll()
       .where('client', '=', target.client)
       .where('schema_name', '=', target.schema)
+      // A row without a table is the drop of the schema.
       .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
-  if ((await conflictingDrops(db).execute()).length === 0) return
+  // Most loads have no conflict, and need no transaction.
+  if ((await selectConflicts(db).execute()).length === 0) return
   await db.transaction().execute(async (trx) => {
     // Read the rows again under the lock, because a concurrent drop may have ended before.
-    const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
-    if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
-    const ids = rows.map(({ id }) => id)
-    await trx
-      .deleteFrom('warehouse_drops')
-      .where('id', 'in', [0, ...ids])
-      .execute()
+    const conflicts = await selectConflicts(trx).orderBy('id').forUpdate().execute()
+    if (conflicts.length === 0) return
+    const hasTableDrop = conflicts.some(({ table_name }) => table_name !== null)
+    if (hasTableDrop) await dropWithOtherTables(trx, warehouse, target)
+    const ids = conflicts.map(({ id }) => id)
+    await trx.deleteFrom('warehouse_drops').where('id', 'in', ids).execute()
   })
 }
 
@@ -120,19 +121,10 @@ async function executeDrop(
     try {
       const warehouse = await warehouses.find(drop.client)
       // An organisation without a warehouse has nothing to drop.
-      const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
-      if (warehouse && table === undefined) await dropSchemaOrRelation(warehouse, { schema })
-      else if (warehouse && table !== undefined)
-        await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
+      if (warehouse) await dropFromWarehouse(trx, warehouse, drop)
     } catch (error) {
       onFailure(error, drop)
-      const retryMinutes = Math.min(2 ** drop.tries, minutesPerDay)
-      const retryAt = sql<Date>`now() + make_interval(mins => ${retryMinutes}::int)`
-      await trx
-        .updateTable('warehouse_drops')
-        .set({ tries: drop.tries + 1, try_after: retryAt })
-        .where('id', '=', id)
-        .execute()
+      await scheduleRetry(trx, drop)
       return false
     }
     await trx.deleteFrom('warehouse_drops').where('id', '=', id).execute()
@@ -140,10 +132,30 @@ async function executeDrop(
   })
 }
 
+async function dropFromWarehouse(
+  trx: Transaction<DB>,
+  warehouse: Warehouse,
+  { client, schema_name: schema, table_name: table }: PendingDrop,
+): Promise<void> {
+  if (table === null) await dropSchemaOrRelation(warehouse, { schema })
+  else await dropWithOtherTables(trx, warehouse, { client, schema, table })
+}
+
+/** Delays a failed drop, by one minute after the first failure and twice as long after each further one. */
+async function scheduleRetry(trx: Transaction<DB>, { id, tries }: PendingDrop): Promise<void> {
+  const delayMinutes = Math.min(2 ** tries, minutesPerDay)
+  const retryAt = sql<Date>`now() + make_interval(mins => ${delayMinutes}::int)`
+  await trx
+    .updateTable('warehouse_drops')
+    .set({ tries: tries + 1, try_after: retryAt })
+    .where('id', '=', id)
+    .execute()
+}
+
 /** Drops a table. First drops the additional tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await listFurtherTables(warehouse, target.schema, target.table))
-    if (!(await isTableOfAnother(db, { ...target, table }, target.table)))
+    if (!(await isOwnedByAnother(db, { ...target, table }, target.table)))
       await dropSchemaOrRelation(warehouse, { ...target, table })
   await dropSchemaOrRelation(warehouse, target)
 }

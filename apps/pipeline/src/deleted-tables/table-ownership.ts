@@ -9,23 +9,26 @@ export interface TableName {
 }
 
 /**
- * Returns whether a table belongs to another owner than the pipeline with the main table `mainTable`. That is so if a
- * view or another pipeline has the name of the table, or if a pipeline has a longer main table of which this is an
- * additional table. For example, `a__b__c` belongs to the pipeline with the main table `a__b`, and not to the one with
- * `a`.
+ * Returns whether another object than the pipeline with the table `mainTable` owns a table. A view or a pipeline owns
+ * the table with its name. A pipeline also owns additional tables: their names start with the name of its table and
+ * `__`. If this applies to several pipelines, the one with the longest name owns the table. For example, `a__b__c`
+ * belongs to the pipeline with the table `a__b`, and not to the one with `a`.
  */
-export async function isTableOfAnother(
+export async function isOwnedByAnother(
   db: Kysely<DB>,
   { client, schema, table }: TableName,
   mainTable: string,
 ): Promise<boolean> {
   const { rows } = await sql<{ isOwnedByAnother: boolean }>`
-    select exists (
-        select from data_pipelines p where p.schema_id = s.id and p.table_name <> ${mainTable} and (
-          p.table_name = ${table}
-          or starts_with(${table}, p.table_name || '__') and length(p.table_name) > length(${mainTable})))
-      or exists (select from views v where v.schema_id = s.id and v.view_name = ${table}) as "isOwnedByAnother"
-    from schemas s where s.client = ${client} and s.schema_name = ${schema}`.execute(db)
+    select
+      exists (
+        select from data_pipelines pipeline
+        where pipeline.schema_id = schema.id and pipeline.table_name <> ${mainTable}
+          and (pipeline.table_name = ${table} or (
+            starts_with(${table}, pipeline.table_name || '__') and length(pipeline.table_name) > length(${mainTable}))))
+      or exists (
+        select from views where views.schema_id = schema.id and views.view_name = ${table}) as "isOwnedByAnother"
+    from schemas schema where schema.client = ${client} and schema.schema_name = ${schema}`.execute(db)
   return rows[0]?.isOwnedByAnother ?? false
 }
 

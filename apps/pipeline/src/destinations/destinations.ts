@@ -85,13 +85,13 @@ export function openDestinations({
     push({ target, ...view }, report, signal) {
       const lookupClient = createDhis2Client(lookupHttp, target)
       const importClient = createDhis2Client(importHttp, target)
-      const client: Dhis2Api = {
+      const dhis2: Dhis2Api = {
         redact: lookupClient.redact,
         // The list of all data sets with their data elements is large, so it uses the limits of imports.
         get: (path, ...args) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...args),
         post: importClient.post,
       }
-      return pushValues({ dhis2: client, ...view, report, signal })
+      return pushValues({ dhis2, ...view, report, signal })
     },
     async close() {
       await Promise.all([lookupHttp.close(), importHttp.close()])

@@ -126,40 +126,48 @@ export async function exportFile(
 
 /** Reads the rows and yields the bytes of the file. Writes the audit row when the export ends. */
 async function* readFile(
-  { db, caller, request, operation, exports }: ExportInput,
+  input: ExportInput,
   { format, dialect, sourceFormats = false }: ExportChoice,
-  { open: openRows, readSourceFormats, object, details }: ExportableRows,
+  source: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  let openedExport: RowExport | undefined
-  let outcome = 'FAILED'
-  using limitedRead = limitReading(exports.readLimits, signal)
+  let rows: RowExport | undefined
+  let outcome: 'OK' | 'FAILED' = 'FAILED'
+  using limitedRead = limitReading(input.exports.readLimits, signal)
   try {
-    openedExport = await openRows(chooseTextFormat(format, dialect), limitedRead.signal)
-    const sourceFormatByColumn = sourceFormats ? await readSourceFormats?.() : undefined
-    const columns = openedExport.columns.map((column) => ({
+    rows = await source.open(chooseTextFormat(format, dialect), limitedRead.signal)
+    const sourceFormatByColumn = sourceFormats ? await source.readSourceFormats?.() : undefined
+    const columns = rows.columns.map((column) => ({
       ...column,
       sourceFormat: sourceFormatByColumn?.get(column.name),
     }))
-    const bytes = encodeRows(format, { columns, bytes: limitedRead.limit(openedExport.bytes) }, limitedRead.signal)
-    yield* encoding ? compress(bytes) : bytes
+    const file = encodeRows(format, { columns, bytes: limitedRead.limit(rows.bytes) }, limitedRead.signal)
+    yield* encoding === 'gzip' ? compress(file) : file
     outcome = 'OK'
   } catch (error) {
     throw toProblem(error)
   } finally {
-    await openedExport?.[Symbol.asyncDispose]()
-    await recordAudit(db, {
-      operation,
-      actor: caller.uid || null,
-      actorName: caller.username || null,
-      client: caller.client,
-      object,
-      requestId: request.id,
-      address: request.address,
-      details: { ...details, format, rows: openedExport?.rowCount() ?? 0, outcome },
-    })
+    await rows?.[Symbol.asyncDispose]()
+    await auditExport(input, source, { format, rows: rows?.rowCount() ?? 0, outcome })
   }
+}
+
+async function auditExport(
+  { db, caller, request, operation }: ExportInput,
+  { object, details }: ExportableRows,
+  result: { format: ExportFormat; rows: number; outcome: 'OK' | 'FAILED' },
+): Promise<void> {
+  await recordAudit(db, {
+    operation,
+    actor: caller.uid || null,
+    actorName: caller.username || null,
+    client: caller.client,
+    object,
+    requestId: request.id,
+    address: request.address,
+    details: { ...details, ...result },
+  })
 }
 
 /**
@@ -181,8 +189,8 @@ function encodeRows(
   { columns, bytes }: { columns: readonly ExportedColumn[]; bytes: AsyncIterable<Uint8Array> },
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
-  const usesSourceFormats = format === 'csv' && columns.some(({ sourceFormat }) => sourceFormat !== undefined)
-  if (!usesSourceFormats && (format === 'csv' || format === 'ndjson')) return bytes
+  const usesSourceFormats = columns.some(({ sourceFormat }) => sourceFormat !== undefined)
+  if (format === 'ndjson' || (format === 'csv' && !usesSourceFormats)) return bytes
   const encodedFormat = format === 'csv' ? 'SOURCE_FORMAT_CSV' : encodedFormats[format]
   return encodeInThread({ format: encodedFormat, columns, rows: removeHeader(bytes) }, signal)
 }
@@ -199,14 +207,15 @@ async function* removeHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
 /** Compresses bytes with gzip while they arrive. */
 async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: gzipLevel })
-  const write = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
+  const writeToGzip = promisify((chunk: Uint8Array, done: (error?: Error | null) => void) => gzip.write(chunk, done))
   const source = bytes[Symbol.asyncIterator]()
-  const writeToGzip = async () => {
+  const writeSource = async () => {
     // Write each chunk before reading the next one, which may reuse its memory.
-    for (let next = await source.next(); !next.done; next = await source.next()) await write(next.value)
+    for (let next = await source.next(); !next.done; next = await source.next()) await writeToGzip(next.value)
     gzip.end()
   }
-  writeToGzip().catch((error) => gzip.destroy(error))
+  // Write and read concurrently. An error of the source becomes an error of the stream that is read below.
+  writeSource().catch((error) => gzip.destroy(error))
   try {
     for await (const chunk of gzip) yield chunk as Uint8Array
   } finally {

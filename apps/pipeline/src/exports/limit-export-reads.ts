@@ -19,8 +19,9 @@ export interface LimitedRead extends Disposable {
  */
 export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: AbortSignal): LimitedRead {
   const timeoutController = new AbortController()
-  const abortRead = (detail: string) => timeoutController.abort(exportTimeout(detail))
-  const readTimer = setTimeout(() => abortRead(`Reading took longer than ${formatMs(readMs)}.`), readMs)
+  const abortAfter = (timeoutMs: number, detail: string) =>
+    setTimeout(() => timeoutController.abort(exportTimeout(detail)), timeoutMs)
+  const readTimer = abortAfter(readMs, `Reading took longer than ${formatMs(readMs)}.`)
   const stopSignal = AbortSignal.any([signal, timeoutController.signal])
 
   return {
@@ -28,30 +29,19 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
 
     async *limit(bytes) {
       const source = bytes[Symbol.asyncIterator]()
-      // Create a new promise for each chunk. A promise for the whole export would keep every chunk in memory that was
-      // raced against it.
-      let pendingChunk = Promise.withResolvers<IteratorResult<Uint8Array>>()
-      const abort = () => pendingChunk.reject(stopSignal.reason)
-      stopSignal.addEventListener('abort', abort, { once: true })
       try {
         for (;;) {
           stopSignal.throwIfAborted()
-          pendingChunk = Promise.withResolvers()
-          const silenceTimer = setTimeout(
-            () => abortRead(`The source sent nothing for ${formatMs(silenceMs)}.`),
-            silenceMs,
-          )
-          source.next().then(pendingChunk.resolve, pendingChunk.reject)
-          const nextChunk = await pendingChunk.promise.finally(() => clearTimeout(silenceTimer))
-          if (nextChunk.done) return
-          yield nextChunk.value
+          const silenceTimer = abortAfter(silenceMs, `The source sent nothing for ${formatMs(silenceMs)}.`)
+          const chunk = await rejectOnAbort(source.next(), stopSignal).finally(() => clearTimeout(silenceTimer))
+          if (chunk.done) return
+          yield chunk.value
         }
       } finally {
-        stopSignal.removeEventListener('abort', abort)
+        const sourceEnd = source.return?.()
         // After an abort, do not wait for the source to end, because a stalled source would never respond.
-        const returnPromise = source.return?.()
-        if (!stopSignal.aborted) await returnPromise
-        else returnPromise?.catch(() => {})
+        if (stopSignal.aborted) sourceEnd?.catch(() => {})
+        else await sourceEnd
       }
     },
 
@@ -59,6 +49,16 @@ export function limitReading({ silenceMs, readMs }: ExportReadLimits, signal: Ab
       clearTimeout(readTimer)
     },
   }
+}
+
+/** Returns the result of a promise. Rejects with the signal's reason as soon as the signal aborts. */
+function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  // `Promise.race` with a promise that lives as long as the export would keep the result of every race in memory.
+  const { promise: result, resolve, reject } = Promise.withResolvers<T>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  promise.then(resolve, reject)
+  return result.finally(() => signal.removeEventListener('abort', abort))
 }
 
 const formatMs = (ms: number): string => (ms < 60_000 ? `${ms / 1_000} seconds` : `${Math.round(ms / 60_000)} minutes`)

@@ -60,39 +60,68 @@ export async function* decodeBody(
   encoding: BodyEncoding,
   { receivedBytes, ratio, ratioFrom }: DecodingLimits,
 ): AsyncGenerator<Buffer> {
-  let received = 0
-  let decoded = 0
-  let frameCount = 1
-  let frame = new FrameDecoder(createDecoder[encoding]())
+  let receivedCount = 0
+  let decodedCount = 0
+  const frames = new FrameSequenceDecoder(encoding)
   try {
     for await (const chunk of chunks) {
-      received += chunk.length
+      receivedCount += chunk.length
       // Check the received bytes too: empty gzip members expand to nothing, so the decompressed size does not limit the
       // body.
-      if (received > receivedBytes) throw problems.tooLarge(receivedBytes)
-      let rest = chunk
-      while (rest.length > 0) {
-        for await (const piece of frame.decode(rest)) {
-          decoded += piece.length
-          if (decoded > ratioFrom && decoded > received * ratio) throw expandsTooFar(encoding, ratio)
-          yield piece
-        }
-        rest = frame.unread(rest)
-        // The zstd decoder of Node.js stops at the end of a frame and discards the bytes after it, so use a new decoder
-        // for them.
-        if (rest.length > 0) {
-          frame.close()
-          frameCount += 1
-          if (frameCount > maxFrames) throw tooManyFrames(encoding)
-          frame = new FrameDecoder(createDecoder[encoding]())
-        }
+      if (receivedCount > receivedBytes) throw problems.tooLarge(receivedBytes)
+      for await (const piece of frames.decode(chunk)) {
+        decodedCount += piece.length
+        const isRatioChecked = decodedCount > ratioFrom
+        if (isRatioChecked && decodedCount > receivedCount * ratio) throw expandsTooFar(encoding, ratio)
+        yield piece
       }
     }
-    yield* frame.decode(undefined)
+    yield* frames.end()
   } catch (error) {
     throw isDecoderError(error) ? damagedBody(encoding, error) : error
   } finally {
-    frame.close()
+    frames.close()
+  }
+}
+
+/**
+ * Decodes a sequence of frames with a decoder for each, because the zstd decoder of Node.js stops at the end of a frame
+ * and discards the bytes after it.
+ */
+class FrameSequenceDecoder {
+  readonly #encoding: BodyEncoding
+  #frame: FrameDecoder
+  #frameCount = 1
+
+  constructor(encoding: BodyEncoding) {
+    this.#encoding = encoding
+    this.#frame = new FrameDecoder(createDecoder[encoding]())
+  }
+
+  /** Yields the bytes that a chunk produces. The chunk may contain the end of a frame, and further frames. */
+  async *decode(chunk: Buffer): AsyncGenerator<Buffer> {
+    let rest = chunk
+    while (rest.length > 0) {
+      yield* this.#frame.decode(rest)
+      rest = this.#frame.unread(rest)
+      if (rest.length > 0) this.#startFrame()
+    }
+  }
+
+  /** Yields the last bytes of the body. Throws an error of the decoder if the last frame is incomplete. */
+  end(): AsyncGenerator<Buffer> {
+    return this.#frame.decode(undefined)
+  }
+
+  close(): void {
+    this.#frame.close()
+  }
+
+  #startFrame(): void {
+    this.#frame.close()
+    this.#frameCount += 1
+    if (this.#frameCount > maxFrames) throw tooManyFrames(this.#encoding)
+    this.#frame = new FrameDecoder(createDecoder[this.#encoding]())
   }
 }
 

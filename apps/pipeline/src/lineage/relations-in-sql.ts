@@ -81,42 +81,55 @@ const maxDepth = 500
 export function relationsInSql(sql: string): NamedRelation[] {
   const tokens = splitTokens(sql)
   const relations = new Map<string, NamedRelation>()
+  /** The open parentheses, innermost last. The first level is the statement. */
   let levels = [openLevel()]
-  let isRelationNext = false
+  /** Whether a relation may be named next: after FROM, after JOIN, and after a comma in a list of tables. */
+  let expectsRelation = false
   for (let position = 0; position < tokens.length; position += 1) {
-    const { kind, text, isQuoted } = tokens[position]!
+    const token = tokens[position]!
     const level = levels.at(-1)!
-    if (kind === 'mark') {
-      if (text === '(' && levels.length > maxDepth) break
-      if (text === '(') levels.push(openLevel(enterTableExpression(level, tokens[position - 1])))
-      if (text === ')' && levels.length > 1) closeLevel(levels)
-      if (text === ';') levels = [openLevel()]
-      isRelationNext = text === ',' && level.isInFrom
+    if (token.kind === 'mark') {
+      if (token.text === '(' && levels.length > maxDepth) break
+      if (token.text === '(') levels.push(openLevel(enterTableExpression(level, tokens[position - 1])))
+      if (token.text === ')' && levels.length > 1) closeLevel(levels)
+      if (token.text === ';') levels = [openLevel()]
+      expectsRelation = token.text === ',' && level.isInFrom
       continue
     }
     // A quoted name is never a keyword.
-    const keyword = isQuoted ? '' : text
-    if (isRelationNext && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)) {
+    const keyword = token.isQuoted ? '' : token.text
+    const isRelationName = expectsRelation && !beforeRelation.has(keyword) && !endOfFrom.has(keyword)
+    if (isRelationName) {
       const { relation, end } = readRelation(tokens, position)
       const isFunction = tokens[end]?.text === '(' && tokens[end]?.kind === 'mark'
-      const isTableExpression =
-        relation.schema === undefined && levels.some(({ expressions }) => expressions.has(relation.name))
-      if (!isFunction && !isTableExpression) relations.set(JSON.stringify(relation), relation)
+      if (!isFunction && !isTableExpression(relation, levels)) relations.set(JSON.stringify(relation), relation)
       position = end - 1
-      isRelationNext = false
+      expectsRelation = false
       continue
     }
-    if (level.isInWith && !inExpressionHead.has(keyword)) level.lastName = text
-    if (level.isInWith && keyword === 'recursive') level.isRecursive = true
-    if (keyword === 'with' && !level.isQuery) level.isInWith = true
-    if (keyword === 'select' || keyword === 'delete') Object.assign(level, { isQuery: true, isInWith: false })
-    if (endOfFrom.has(keyword)) level.isInFrom = false
-    const opensFrom = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, position)
-    if (opensFrom) level.isInFrom = true
-    isRelationNext = opensFrom || keyword === 'join' || (isRelationNext && beforeRelation.has(keyword))
+    readWord(level, token.text, keyword)
+    const startsTableList = keyword === 'from' && level.isQuery && !followsDistinctFrom(tokens, position)
+    if (startsTableList) level.isInFrom = true
+    const isBeforeRelation: boolean = expectsRelation && beforeRelation.has(keyword)
+    expectsRelation = startsTableList || keyword === 'join' || isBeforeRelation
   }
   return [...relations.values()]
 }
+
+/** Updates a level after a word that names no relation. `keyword` is empty if the word is quoted. */
+function readWord(level: SqlLevel, word: string, keyword: string): void {
+  if (level.isInWith && !inExpressionHead.has(keyword)) level.lastName = word
+  if (level.isInWith && keyword === 'recursive') level.isRecursive = true
+  if (keyword === 'with' && !level.isQuery) level.isInWith = true
+  if (keyword === 'select' || keyword === 'delete') {
+    level.isQuery = true
+    level.isInWith = false
+  }
+  if (endOfFrom.has(keyword)) level.isInFrom = false
+}
+
+const isTableExpression = ({ schema, name }: NamedRelation, levels: readonly SqlLevel[]): boolean =>
+  schema === undefined && levels.some(({ expressions }) => expressions.has(name))
 
 /**
  * Keywords between WITH and the query of a common table expression. Any other word there is the name of the expression.

@@ -15,8 +15,8 @@ const maxNamedSchemas = 5
 
 /**
  * Returns a function that refuses queries with an unqualified table name that exists in several schemas, because a
- * check of the wrong table would find no violations. The first `preferredCount` schemas of the query take precedence
- * over the others. The function returns the reason, or undefined if the query is allowed.
+ * check of the wrong table would find no violations. A name that exists in one of the first `preferredCount` schemas of
+ * the query is not ambiguous. The function returns the reason, or undefined if the query is allowed.
  */
 export function createAmbiguousTableRefusal(
   warehouse: Pick<Warehouse, 'queries'> | undefined,
@@ -59,18 +59,21 @@ export const combineRefusals =
 export function createOldRowsRefusal(preview: StagedRowsPreview, tables: readonly ReadyTable[]): QueryRefusal {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
   const advice = `Write ${names} without a schema to check the rows that are about to be published.`
-
-  /** Explains the warehouse's error that a table does not exist: before the first load is published, it does not. */
-  function describeUnpublishedTable(error: unknown): string {
-    const missing = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
-    if (!(error instanceof WarehouseProblem) || !missing) throw error
-    return `The query reads ${missing.schema}.${missing.table}, which was not published yet. ${advice}`
-  }
   return async (query: UserQuery, signal) => {
-    const published = await preview.findOldRows(query, signal).catch(describeUnpublishedTable)
-    if (published === undefined || typeof published === 'string') return published
-    return published.view
-      ? `The query reads the view ${published.name}, which shows the rows of the last load. ${advice}`
-      : `The query reads ${published.name}, which has the rows of the last load. ${advice}`
+    try {
+      const oldRows = await preview.findOldRows(query, signal)
+      if (!oldRows) return undefined
+      return oldRows.view
+        ? `The query reads the view ${oldRows.name}, which shows the rows of the last load. ${advice}`
+        : `The query reads ${oldRows.name}, which has the rows of the last load. ${advice}`
+    } catch (error) {
+      // Before the first load is published, the warehouse reports that the table does not exist.
+      const missing = error instanceof WarehouseProblem && findNamedTable(error.message, tables)
+      if (!missing) throw error
+      return `The query reads ${missing.schema}.${missing.table}, which was not published yet. ${advice}`
+    }
   }
 }
+
+const findNamedTable = (message: string, tables: readonly ReadyTable[]): ReadyTable | undefined =>
+  tables.find(({ schema, table }) => message.includes(`"${schema}.${table}"`))

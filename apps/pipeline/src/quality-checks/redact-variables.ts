@@ -14,22 +14,28 @@ const minLength = 4
  */
 export function createRedactor(secured: readonly string[]) {
   const securedValues = new Set(secured)
-  const longestFirst = secured.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
-  const pattern =
-    longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
+  const substringPattern = createSubstringPattern(secured)
 
-  const text = (original: string): string => {
-    if (securedValues.has(original)) return redactedText
-    return pattern ? original.replace(pattern, redactedText) : original
+  const redactText = (text: string): string => {
+    if (securedValues.has(text)) return redactedText
+    return substringPattern ? text.replace(substringPattern, redactedText) : text
   }
-  const cell = (value: RowCell): RowCell => {
-    if (securedValues.size === 0 || value === null || typeof value === 'boolean') return value
-    if (typeof value === 'string') return text(value)
-    if (typeof value === 'number') return securedValues.has(String(value)) ? redactedText : value
-    if (Array.isArray(value)) return value.map(cell)
-    const digits = exactNumberOf(value)
-    if (digits !== undefined) return securedValues.has(digits) ? redactedText : value
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), cell(item as RowCell)]))
+  const redactCell = (cell: RowCell): RowCell => {
+    if (securedValues.size === 0 || cell === null || typeof cell === 'boolean') return cell
+    if (typeof cell === 'string') return redactText(cell)
+    if (typeof cell === 'number') return securedValues.has(String(cell)) ? redactedText : cell
+    if (Array.isArray(cell)) return cell.map(redactCell)
+    // A number that JavaScript cannot represent exactly is an object with its digits.
+    const digits = exactNumberOf(cell)
+    if (digits !== undefined) return securedValues.has(digits) ? redactedText : cell
+    return Object.fromEntries(Object.entries(cell).map(([key, item]) => [redactText(key), redactCell(item as RowCell)]))
   }
-  return { text, cell }
+  return { text: redactText, cell: redactCell }
+}
+
+/** Returns a pattern that matches the values as whole words, preferring longer values. Undefined if all are too short. */
+function createSubstringPattern(values: readonly string[]): RegExp | undefined {
+  const longestFirst = values.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
+  if (longestFirst.length === 0) return undefined
+  return new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu')
 }

@@ -100,38 +100,27 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
-  // Redacts only variables that the check uses, because others cannot appear in its result.
   let redact = createRedactor([])
   try {
     const { text, values, texts, names } = bindVariables(check.query, variables)
+    // Other variables cannot appear in the result of the check.
     const securedNames = [...names].filter((name) => variables.isSecured(name))
     redact = createRedactor(securedNames.map((name) => variables.get(name)!))
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refusalSentence = await refusal?.(query, signal)
     if (refusalSentence) return checkNotRun(check, redact.text(refusalSentence))
-    const { columns, rows, complete, isEmpty } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
+    const firstRows = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
-    const violations = complete ? rows.length : await countRows(warehouse, query, signal)
-    const findings = {
-      columns: columns.map((column) => ({
-        ...column,
-        name: redact.text(column.name),
-        label: redact.text(column.label),
-      })),
-      rows: rows.map((row) => row.map(redact.cell)),
+    const violations = firstRows.complete ? firstRows.rows.length : await countRows(warehouse, query, signal)
+    const findings: CheckFindings = {
+      ...redactRows(firstRows, redact),
       ...(violations !== undefined && { violations }),
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = isEmpty ? 'No row violates the check.' : describeViolations(findings)
-    return {
-      check,
-      status: isEmpty ? 'OK' : 'FAILED',
-      message,
-      publicMessage: message,
-      findings,
-      completedAt: new Date(),
-    }
+    const message = firstRows.isEmpty ? 'No row violates the check.' : describeViolations(findings)
+    const status = firstRows.isEmpty ? 'OK' : 'FAILED'
+    return { check, status, message, publicMessage: message, findings, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const isKnownProblem = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
@@ -142,6 +131,14 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     return checkNotRun(check, message, isPublic ? message : couldNotBeRun)
   }
 }
+
+const redactRows = (
+  { columns, rows }: FirstRows,
+  redact: ReturnType<typeof createRedactor>,
+): Pick<CheckFindings, 'columns' | 'rows'> => ({
+  columns: columns.map((column) => ({ ...column, name: redact.text(column.name), label: redact.text(column.label) })),
+  rows: rows.map((row) => row.map(redact.cell)),
+})
 
 /** The message for users who may not read the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
@@ -189,13 +186,16 @@ async function countRows(
 interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
   /** Whether `rows` contains all rows of the query. */
   complete: boolean
-  /** Whether the query returns no rows. False if the first row exists but is too large to be returned. */
+  /** Whether the query returns no rows. */
   isEmpty: boolean
 }
 
+/** The result of a query if its first row is too large to be returned. */
+const firstRowOmitted: FirstRows = { columns: [], rows: [], complete: false, isEmpty: false }
+
 /**
- * Returns the first rows of a query. Waits for a free query slot of the organisation. Otherwise a long load would fail
- * at its checks because other queries of the organisation are running.
+ * Returns the first rows of a query. If the organisation has no free query slot, or the warehouse is busy for another
+ * reason, tries again for `slotTimeoutSeconds`, so that a long load does not fail at its checks for this reason.
  */
 async function readFirstRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },
@@ -210,7 +210,7 @@ async function readFirstRows(
       return { columns, rows, complete: !more && !truncated, isEmpty: rows.length === 0 }
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
-      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], complete: false, isEmpty: false }
+      if (error.code === 'ROW_TOO_LARGE') return firstRowOmitted
       if (!isBusy(error) || performance.now() > deadline) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }

@@ -44,13 +44,19 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
   try {
     if (await boss.getQueue(runQueueName)) await boss.updateQueue(runQueueName, queueOptions(heartbeatSeconds))
     else await boss.createQueue(runQueueName, { policy: 'exclusive', ...queueOptions(heartbeatSeconds) })
-    while ((await boss.getBamStatus()).some(({ status }) => status === 'pending' || status === 'in_progress')) {
+    while (await hasUnfinishedIndexBuilds(boss)) {
       if (failure) throw failure
       await sleep(500)
     }
   } finally {
     await boss.stop({ graceful: false })
   }
+}
+
+/** Returns whether asynchronous migrations of pg-boss (BAM), which build indexes, have not ended yet. */
+async function hasUnfinishedIndexBuilds(boss: PgBoss): Promise<boolean> {
+  const migrations = await boss.getBamStatus()
+  return migrations.some(({ status }) => status === 'pending' || status === 'in_progress')
 }
 
 /** Opens the queue for a process that only adds runs. It has no connections of its own and does no maintenance. */

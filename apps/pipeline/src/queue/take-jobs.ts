@@ -16,48 +16,48 @@ interface WaitingHandler {
 }
 
 /**
- * Takes jobs from a queue until the returned function is called. While fewer than `concurrency` jobs are executed,
- * exactly one handler of pg-boss waits for the next one: pg-boss wakes all waiting handlers at each notification, and
- * each of them sends a query. Therefore each handler takes one job. When it has the job, the next handler starts, and
- * fetches at once, because the queue may have more jobs.
+ * Takes jobs from a queue until the returned function is called. At most `concurrency` jobs are executed at a time.
+ * Each handler of pg-boss takes only one job, and starts the next handler when it has it. So at most one handler waits
+ * for a job. Several would be slower: pg-boss wakes all waiting handlers at each notification, and each of them sends a
+ * query.
  */
 export async function takeJobs<T extends object>(
   boss: PgBoss,
   { queue, concurrency, deferralSeconds, handle, ...options }: TakingOptions<T>,
 ): Promise<() => void> {
-  let jobs = 0
-  let waiting: WaitingHandler | undefined
+  let usedPlaces = 0
+  let waitingHandler: WaitingHandler | undefined
   let isStopped = false
 
-  /** Starts a handler for the next job, unless one is waiting or the maximum number of jobs is executed. */
-  async function waitForJob(): Promise<void> {
-    if (isStopped || waiting || jobs >= concurrency) return
+  /** Starts a handler for the next job, unless one is waiting or no place is free. */
+  async function startHandler(): Promise<void> {
+    if (isStopped || waitingHandler || usedPlaces >= concurrency) return
     const handler: WaitingHandler = {}
-    waiting = handler
+    waitingHandler = handler
     handler.id = await boss.work<T>(queue, options, async ([job]) => {
-      waiting = undefined
-      jobs += 1
-      void waitForJob()
+      waitingHandler = undefined
+      usedPlaces += 1
+      void startHandler()
       let isDeferred = false
       try {
         isDeferred = !(await handle(job!))
       } finally {
         // pg-boss completes the job when this function has returned, and then ends the handler.
         void boss.offWork(queue, { id: handler.id!, wait: true }).then(() => {
-          if (isDeferred) setTimeout(endJob, deferralSeconds * 1000).unref()
-          else endJob()
+          if (isDeferred) setTimeout(freePlace, deferralSeconds * 1000).unref()
+          else freePlace()
         })
       }
     })
   }
 
-  /** Frees the place of a job, and fetches the next one, which may have waited for the end of this one. */
-  function endJob(): void {
-    jobs -= 1
-    if (waiting?.id !== undefined) boss.notifyWorker(waiting.id)
-    void waitForJob()
+  /** Frees the place of a job. Then looks for the next job, which may have waited for the end of this one. */
+  function freePlace(): void {
+    usedPlaces -= 1
+    if (waitingHandler?.id !== undefined) boss.notifyWorker(waitingHandler.id)
+    void startHandler()
   }
 
-  await waitForJob()
+  await startHandler()
   return () => void (isStopped = true)
 }

@@ -8,26 +8,16 @@ import { advanceWorkflow } from '../workflows/advance-workflow.ts'
 const maxWorkflows = 200
 
 /**
- * Advances workflow runs that have a due job after a delay, and those that missed the end of a job's run, for example
- * after a backup was restored. Advances at most `maxWorkflows` runs and returns their number. Throws the
- * first error after trying all. Several processes may do
- * this concurrently.
+ * Advances up to `maxWorkflows` workflow runs that have something to do, and returns their number. Throws the first
+ * error after trying all. Several processes may do this concurrently.
  */
 export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Promise<number> {
-  const { rows } = await sql<{ run_id: number }>`
-    select j.run_id
-    from workflow_run_jobs j join runs r on r.id = j.run_id
-    where j.state = 'WAITING' and j.due_at <= now() and r.state = 'RUNNING'
-    union
-    select j.run_id
-    from workflow_run_jobs j join runs r on r.id = j.run_id left join runs c on c.id = j.child_run_id
-    where j.state = 'RUNNING' and r.state = 'RUNNING' and (c.id is null or c.state not in ('QUEUED', 'RUNNING'))
-    limit ${maxWorkflows}`.execute(db)
+  const workflowRuns = await listDueWorkflowRuns(db)
   const errors: unknown[] = []
-  for (const { run_id } of rows) {
+  for (const id of workflowRuns) {
     try {
       await runTransaction(db, async (trx) => {
-        const endedRun = await advanceWorkflow(trx, queue, run_id)
+        const endedRun = await advanceWorkflow(trx, queue, id)
         if (endedRun) await onRunFinished(trx, queue, endedRun)
       })
     } catch (error) {
@@ -36,5 +26,25 @@ export async function advanceDueWorkflows(db: Kysely<DB>, queue: JobQueue): Prom
     }
   }
   if (errors.length > 0) throw errors[0]
-  return rows.length
+  return workflowRuns.length
+}
+
+/**
+ * Returns the ids of running workflow runs with a job whose delay has passed, and of those that missed the end of a
+ * job's run, for example because a backup was restored.
+ */
+async function listDueWorkflowRuns(db: Kysely<DB>): Promise<number[]> {
+  const { rows } = await sql<{ run_id: number }>`
+    select job.run_id
+    from workflow_run_jobs job join runs workflow_run on workflow_run.id = job.run_id
+    where workflow_run.state = 'RUNNING' and job.state = 'WAITING' and job.due_at <= now()
+    union
+    select job.run_id
+    from workflow_run_jobs job
+    join runs workflow_run on workflow_run.id = job.run_id
+    left join runs job_run on job_run.id = job.child_run_id
+    where workflow_run.state = 'RUNNING' and job.state = 'RUNNING'
+      and (job_run.id is null or job_run.state not in ('QUEUED', 'RUNNING'))
+    limit ${maxWorkflows}`.execute(db)
+  return rows.map(({ run_id }) => run_id)
 }

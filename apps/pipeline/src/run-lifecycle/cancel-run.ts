@@ -2,7 +2,7 @@ import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from './finish-run.ts'
-import { statesBefore, underWay } from '../runs/run-states.ts'
+import { statesThatMayBecome, underWay } from '../runs/run-states.ts'
 import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 
 type RunSelector = { runnableId: number } | { id: number }
@@ -27,23 +27,23 @@ const cancellationMessage = sql<string>`'The run was cancelled.' || case (select
   else '' end`
 
 /**
- * Cancels a run, and the runs that it started as jobs, which the caller must have locked. Returns the cancelled run;
- * undefined if it is neither queued nor running.
+ * Cancels the selected run if it is queued or running, and the runs that it started as jobs, which the caller must have
+ * locked. Returns the cancelled run.
  */
 async function cancelLockedRun(
   trx: Transaction<DB>,
   queue: JobQueue,
-  condition: RunSelector,
+  selector: RunSelector,
 ): Promise<Selectable<Runs> | undefined> {
-  const [column, key] =
-    'id' in condition ? (['id', condition.id] as const) : (['runnable_id', condition.runnableId] as const)
-  const run = await trx
+  const cancellation = trx
     .updateTable('runs')
     .set({ state: 'CANCELLED', finished_at: sql`now()`, message: cancellationMessage, error_code: null })
-    .where(column, '=', key)
-    .where('state', 'in', statesBefore('CANCELLED'))
-    .returningAll()
-    .executeTakeFirst()
+    .where('state', 'in', statesThatMayBecome('CANCELLED'))
+  const selectedCancellation =
+    'id' in selector
+      ? cancellation.where('id', '=', selector.id)
+      : cancellation.where('runnable_id', '=', selector.runnableId)
+  const run = await selectedCancellation.returningAll().executeTakeFirst()
   if (!run) return undefined
   const startedRuns = await cancelJobs(trx, run)
   for (const id of startedRuns) await cancelLockedRun(trx, queue, { id })

@@ -4,7 +4,7 @@ import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from '../runs/claim-run.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
-import { statesBefore, type EndedRun } from '../runs/run-states.ts'
+import { statesThatMayBecome, type EndedRun } from '../runs/run-states.ts'
 import type { WriteMode } from '@sluice/contracts'
 import type { PlannedTable, PublishedTable } from '@sluice/warehouses/load-target'
 import { hasWaitingAlerts, writeRunAlerts } from '../alerts/write-alerts.ts'
@@ -77,7 +77,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunO
     })
     .where('id', '=', id)
     .where('attempt', '=', attempt)
-    .where('state', 'in', statesBefore(outcome.state))
+    .where('state', 'in', statesThatMayBecome(outcome.state))
     .returningAll()
     .executeTakeFirst()
 }
@@ -121,19 +121,24 @@ interface FollowUps {
 }
 
 /**
- * Reads in one statement what follows the end of a run. The run was locked before, so this function finds each workflow
- * that is about to wait for the run, or that workflow finds that the run has ended.
+ * Reads in one statement what follows the end of a run. The transaction has locked the run. A concurrent transaction
+ * that makes a workflow wait for the run locks it too, so either this function finds the workflow, or that transaction
+ * finds that the run has ended.
  */
 async function findFollowUps(trx: Transaction<DB>, run: EndedRun): Promise<FollowUps> {
-  const tables = (run.tables as PublishedTableSize[] | null) ?? []
-  const names = sql`
-    select unnest(${tables.map(({ name }) => name)}::text[])
-    union select view_name from views where id = ${run.runnable_id} and pending is null`
+  const publishedTables = (run.tables as PublishedTableSize[] | null) ?? []
+  // The names of the tables that the run published, or of the view that it created.
+  const newRelations = sql`
+    select unnest(${publishedTables.map(({ name }) => name)}::text[])
+    union
+    select view_name from views where id = ${run.runnable_id} and pending is null`
   const { rows } = await sql<FollowUps>`
     ${prepared('follow-ups-of-run')}
-    select ${selectSetting(run.client, 'ALERT_EMAIL')} as "alertSetting", ${hasWaitingAlerts(run.runnable_id)} as "hasWaitingAlerts",
+    select
+      ${selectSetting(run.client, 'ALERT_EMAIL')} as "alertSetting",
+      ${hasWaitingAlerts(run.runnable_id)} as "hasWaitingAlerts",
       exists (select from table_profiles where run = ${run.uid}) as "hasProfiles",
-      ${selectPendingViews(run.client, names)} as "pendingViews",
+      ${selectPendingViews(run.client, newRelations)} as "pendingViews",
       (select coalesce(jsonb_agg(distinct run_id order by run_id), '[]') from workflow_run_jobs
        where child_run_id = ${run.id}) as "workflowRuns"`.execute(trx)
   return rows[0]!

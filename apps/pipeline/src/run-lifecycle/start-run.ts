@@ -38,8 +38,8 @@ async function startWorkflow(
   if (existing) return { run, existing }
 
   await insertRunJobs(trx, run.id, jobs)
-  const { length } = jobs.filter(({ disabled }) => !disabled)
-  await writeLog(trx, run, 'INFO', 'LOW', `The workflow runs ${length === 1 ? '1 job' : `${length} jobs`}.`)
+  const enabledCount = jobs.filter(({ disabled }) => !disabled).length
+  await writeLog(trx, run, 'INFO', 'LOW', `The workflow runs ${enabledCount} ${enabledCount === 1 ? 'job' : 'jobs'}.`)
   const endedRun = await advanceWorkflow(trx, queue, run.id)
   if (endedRun) await onRunFinished(trx, queue, endedRun)
   return { run: endedRun ?? run, existing }
@@ -63,12 +63,13 @@ async function readWorkflowJobs(
   workflow: number,
 ): Promise<{ strategy: string; jobs: WorkflowJob[] }> {
   const { rows } = await sql<{ strategy: string; jobs: WorkflowJob[] | null }>`
-    select w.error_strategy as strategy, (
-      select json_agg(json_build_object('step', s.step, 'job', j.job, 'execution_mode', s.execution_mode,
-        'delay_after', s.delay_after, 'disabled', s.disabled, 'runnable_id', j.runnable_id))
-      from workflow_steps s join workflow_jobs j on (j.workflow_id, j.step) = (s.workflow_id, s.step)
-      where s.workflow_id = w.id) as jobs
-    from workflows w where w.id = ${workflow}`.execute(trx)
+    select workflow.error_strategy as strategy, (
+      select json_agg(json_build_object('step', step.step, 'job', job.job, 'execution_mode', step.execution_mode,
+        'delay_after', step.delay_after, 'disabled', step.disabled, 'runnable_id', job.runnable_id))
+      from workflow_steps step
+      join workflow_jobs job on job.workflow_id = step.workflow_id and job.step = step.step
+      where step.workflow_id = workflow.id) as jobs
+    from workflows workflow where workflow.id = ${workflow}`.execute(trx)
   return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
 }
 
@@ -77,9 +78,9 @@ async function insertRunJobs(trx: Transaction<DB>, run: number, jobs: readonly W
   await sql`
     insert into workflow_run_jobs
       (run_id, step, job, execution_mode, delay_after, runnable_id, name, kind, state)
-    select ${run}, j.step, j.job, j.execution_mode, j.delay_after, r.id, r.name, r.kind,
-      case when j.disabled then 'SKIPPED' else 'WAITING' end
-    from json_to_recordset(${JSON.stringify(jobs)}) as j (
+    select ${run}, job.step, job.job, job.execution_mode, job.delay_after, object.id, object.name, object.kind,
+      case when job.disabled then 'SKIPPED' else 'WAITING' end
+    from json_to_recordset(${JSON.stringify(jobs)}) as job (
       step integer, job integer, execution_mode text, delay_after double precision, disabled boolean, runnable_id bigint)
-    join runnables r on r.id = j.runnable_id`.execute(trx)
+    join runnables object on object.id = job.runnable_id`.execute(trx)
 }

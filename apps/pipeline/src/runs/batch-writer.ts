@@ -15,15 +15,15 @@ export interface BatchWriter<T> extends AsyncDisposable {
 }
 
 /**
- * Collects items and writes them in batches of `size`, in order: when a batch is full, and `flushMs` after the first
- * item. A failed batch is retried with the next one. `push` discards the item and returns false if `maxItems` items are
- * waiting.
+ * Collects items and writes them in batches of up to `size`, in order: when a batch is full, and `flushMs` after the
+ * first item. The items of a failed batch stay in the list, and the next write starts with them.
  */
 export function batchWriter<T>({ write, size, flushMs, maxItems }: BatchOptions<T>): BatchWriter<T> {
   let waitingItems: T[] = []
   let timer: NodeJS.Timeout | undefined
   let lastWrite: Promise<void> = Promise.resolve()
 
+  /** Writes all waiting items after the write that is in progress. */
   function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
@@ -31,6 +31,8 @@ export function batchWriter<T>({ write, size, flushMs, maxItems }: BatchOptions<
     lastWrite = nextWrite
     return nextWrite
   }
+
+  const flushWithoutErrors = () => void flush().catch(() => {})
 
   async function writeAll(): Promise<void> {
     while (waitingItems.length > 0) {
@@ -44,8 +46,9 @@ export function batchWriter<T>({ write, size, flushMs, maxItems }: BatchOptions<
     push(item) {
       if (waitingItems.length >= maxItems) return false
       waitingItems.push(item)
-      if (waitingItems.length % size === 0) void flush().catch(() => {})
-      else timer ??= setTimeout(() => void flush().catch(() => {}), flushMs)
+      const isBatchFull = waitingItems.length % size === 0
+      if (isBatchFull) flushWithoutErrors()
+      else timer ??= setTimeout(flushWithoutErrors, flushMs)
       return true
     },
     flush,

@@ -2,7 +2,7 @@ import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
 import { prepared } from '@sluice/database'
 import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { statesBefore } from './run-states.ts'
+import { statesThatMayBecome } from './run-states.ts'
 
 /**
  * A run that a worker has claimed. Every write names `attempt` as its fence token; if the write changes no row, the
@@ -32,12 +32,10 @@ export interface Claim {
  */
 export const maxTries = 5
 
-/**
- * The limits of a claim: the concurrent runs of the client, and the condition in which the run must wait for other
- * runs.
- */
 interface ClaimLimits {
+  /** The maximum number of concurrent runs of the client. */
   maxRuns: number
+  /** SQL of whether the run must wait for other runs. */
   mustWait: RawBuilder<boolean>
 }
 
@@ -53,26 +51,31 @@ export const claimLock = (client: string): string => `runs of ${client}`
  * undefined if `limits` do not allow the run yet; the caller must then hold `claimLock`.
  */
 export async function claimRun(db: Kysely<DB>, uid: string, limits?: ClaimLimits): Promise<Claim | undefined> {
+  const isWithinLimits = limits
+    ? sql<boolean>`${countConcurrentRuns} < ${limits.maxRuns} and not ${limits.mustWait}`
+    : sql.lit(true)
   const row = await db
     .updateTable('runs as r')
-    .from('runnables as s')
+    .from('runnables as subject')
     .set((eb) => ({
       state: 'RUNNING',
       attempt: eb('r.attempt', '+', 1),
       started_at: sql`now()`,
       heartbeat_at: sql`now()`,
+      // Reset what an earlier attempt stored.
       rows_per_second: null,
       bytes_per_second: null,
       estimated_end: null,
       message: null,
       error_code: null,
     }))
-    .whereRef('s.id', '=', 'r.runnable_id')
+    .whereRef('subject.id', '=', 'r.runnable_id')
     .where('r.uid', '=', uid)
-    .where('r.state', 'in', statesBefore('RUNNING'))
-    .where(limits ? sql<boolean>`${countConcurrentRuns} < ${limits.maxRuns} and not ${limits.mustWait}` : sql.lit(true))
+    .where('r.state', 'in', statesThatMayBecome('RUNNING'))
+    .where(isWithinLimits)
     .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
-    .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
+    .returning(['r.action', 'r.rows_rejected'])
+    .returning(['subject.id as subject_id', 'subject.uid as subject_uid', 'subject.kind', 'subject.name'])
     .modifyEnd(prepared(limits ? 'claim-run' : 'claim-run-without-limits'))
     .executeTakeFirst()
   if (!row) return undefined
@@ -83,6 +86,7 @@ export async function claimRun(db: Kysely<DB>, uid: string, limits?: ClaimLimits
     client: row.client,
     requestedAt: row.created_at,
     attempt: row.attempt,
+    // Attempts that a worker handed back without a failure do not count.
     tries: row.attempt - row.handed_back,
     mode: row.mode as RunMode,
     action: row.action as RunAction,
@@ -103,7 +107,7 @@ export async function isRunWaiting(db: Kysely<DB>, uid: string): Promise<boolean
     .selectFrom('runs')
     .select('id')
     .where('uid', '=', uid)
-    .where('state', 'in', statesBefore('RUNNING'))
+    .where('state', 'in', statesThatMayBecome('RUNNING'))
     .executeTakeFirst()
   return run !== undefined
 }
@@ -116,7 +120,7 @@ export type RequeueReason = { unfinished: true } | { code: string; message: stri
 
 /**
  * Sets a run to QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has
- * lost its lease.
+ * lost its lease. If the reason is `unfinished`, the attempt does not count as a failed one.
  */
 export async function requeueRun(
   trx: Transaction<DB>,
@@ -133,7 +137,7 @@ export async function requeueRun(
     }))
     .where('id', '=', id)
     .where('attempt', '=', attempt)
-    .where('state', 'in', statesBefore('QUEUED'))
+    .where('state', 'in', statesThatMayBecome('QUEUED'))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

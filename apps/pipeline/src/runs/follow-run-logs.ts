@@ -38,16 +38,18 @@ export function findRun(db: Kysely<DB>, { runnableId, run }: LogFilter): Promise
 }
 
 /**
- * Returns the key after which a stream starts to read log lines: before the first line of the run or, if it has no
- * lines yet, the last line of the object.
+ * Returns the key after which a stream of log lines starts, so that it contains all lines of the run. Without a run, or
+ * if the run has no lines yet, the stream contains only lines that follow the current last line of the object.
  */
 export async function findStartKey(db: Kysely<DB>, { runnableId }: LogFilter, run?: number): Promise<number> {
   const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
-  const firstLine = await lines
-    .select((eb) => eb.fn.min<number | null>('id').as('id'))
-    .where('run_id', '=', run ?? 0)
-    .executeTakeFirst()
-  if (firstLine?.id) return firstLine.id - 1
+  if (run !== undefined) {
+    const firstLine = await lines
+      .select((eb) => eb.fn.min<number | null>('id').as('id'))
+      .where('run_id', '=', run)
+      .executeTakeFirst()
+    if (firstLine?.id) return firstLine.id - 1
+  }
   const lastLine = await lines.select((eb) => eb.fn.max<number | null>('id').as('id')).executeTakeFirst()
   return lastLine?.id ?? 0
 }

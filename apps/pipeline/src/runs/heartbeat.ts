@@ -46,9 +46,8 @@ interface HeartbeatOptions {
 }
 
 /**
- * Writes a heartbeat with the progress every second. The same statement checks the lease. If the database is
- * unavailable, the load continues, and the next heartbeat follows a second later. If the lease is lost, calls
- * `onLeaseLost` with the reason and stops.
+ * Writes a heartbeat with the progress every `intervalMs`, and each time `beat` is called. If the lease is lost, calls
+ * `onLeaseLost` with the reason and stops. Ignores errors of the database, because the load can continue without it.
  */
 export function startHeartbeat(
   db: Kysely<DB>,
@@ -56,37 +55,37 @@ export function startHeartbeat(
   { totals, onLeaseLost, intervalMs = 1_000 }: HeartbeatOptions,
 ): Heartbeat {
   let timer: NodeJS.Timeout | undefined
-  let hasEnded = false
+  let isStopped = false
   let lastWrite: Promise<unknown> = Promise.resolve()
 
   async function beat(): Promise<boolean> {
     // One write follows another, so that the progress of an earlier heartbeat never overwrites that of a later one.
     const write = lastWrite.then(() => writeHeartbeat(db, claim, totals()))
     lastWrite = write.catch(() => {})
-    if (await write) return true
+    const hasLease = await write
+    if (hasLease) return true
     const reason = await explainLeaseLoss(db, claim)
-    hasEnded = true
+    isStopped = true
     onLeaseLost(reason)
     return false
   }
 
-  function schedule(): void {
-    const scheduleNext = () => {
-      if (!hasEnded) schedule()
-    }
+  function scheduleNext(): void {
+    if (isStopped) return
     timer = setTimeout(() => void beat().then(scheduleNext, scheduleNext), intervalMs)
   }
-  schedule()
+  scheduleNext()
 
   return {
     beat,
     [Symbol.dispose]() {
-      hasEnded = true
+      isStopped = true
       clearTimeout(timer)
     },
   }
 }
 
+/** Stores the heartbeat and the progress. Returns whether the attempt still has the lease. */
 async function writeHeartbeat(db: Kysely<DB>, { id, attempt }: Claim, totals: Totals | undefined): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('runs')

@@ -123,10 +123,10 @@ export function openMeter(now: () => number = () => performance.now()): Progress
 /** Milliseconds between two log lines with the progress. */
 const logIntervalMs = 10_000
 
-/**
- * Logs the progress of a load every ten seconds. After ten minutes the interval grows with the duration, so that a day
- * makes some hundred lines. Dispose of the result to stop.
- */
+/** The interval of log lines is at least this fraction of the load's duration, so that a day makes some hundred lines. */
+const logIntervalFraction = 1 / 60
+
+/** Logs the progress of a load every `intervalMs`; in a long load, less often. Dispose of the result to stop. */
 export function logProgress(
   totals: Readonly<Totals>,
   log: Pick<RunLog, 'write'>,
@@ -135,7 +135,8 @@ export function logProgress(
   const startedAt = performance.now()
   let timer: NodeJS.Timeout
   const schedule = (): void => {
-    timer = setTimeout(writeLine, Math.max(intervalMs, (performance.now() - startedAt) / 60))
+    const durationMs = performance.now() - startedAt
+    timer = setTimeout(writeLine, Math.max(intervalMs, durationMs * logIntervalFraction))
   }
   const writeLine = (): void => {
     log.write('INFO', 'LOW', describeProgress(totals))

@@ -2,7 +2,7 @@ import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Json, JsonObject, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
-import { statesBefore, underWay } from './run-states.ts'
+import { statesThatMayBecome, underWay } from './run-states.ts'
 
 export interface Runnable {
   id: number
@@ -39,18 +39,18 @@ export async function queueRun(
 
 /**
  * Returns the newest uploaded file of a pipeline and the fingerprint of its load, as the input of a run. Returns an
- * empty object for a pipeline without a file. The run reads this file even if another one is uploaded later. The lock
- * makes a concurrent upload wait until the run is committed, so that the upload does not remove the file.
+ * empty object for a pipeline without a file. The lock makes a concurrent upload wait until the run is committed, so
+ * that the upload does not remove the file that the run will read.
  */
 async function readUploadedFile(trx: Transaction<DB>, pipeline: number): Promise<JsonObject> {
-  const query = trx
+  const selectFile = trx
     .selectFrom('uploaded_files')
     .select(['uid', 'name', 'size', 'sha256', 'uploaded_at'])
     .where('pipeline_id', '=', pipeline)
     .forKeyShare()
-  // If this statement waited for an upload, it sees neither the deleted row nor the new one. A second statement sees
-  // the new one.
-  const file = (await query.executeTakeFirst()) ?? (await query.executeTakeFirst())
+  // If the first statement waits for an upload that replaces the row, it returns neither the old row nor the new one. A
+  // second statement returns the new one.
+  const file = (await selectFile.executeTakeFirst()) ?? (await selectFile.executeTakeFirst())
   if (!file) return {}
   const { uploaded_at: uploadedAt, ...fileFields } = file
   const fingerprint = (await readUploadState(trx, pipeline))?.fingerprint
@@ -70,26 +70,34 @@ interface UploadState {
 
 /**
  * Returns a digest (`fingerprint`) of everything that determines the load of an uploaded file: the file, the settings
- * and the transformation. If these use variables, it covers all variables of the organisation, because a variable's
- * name can be written in several ways (`${ name }`, JSON escapes). Returns undefined for a pipeline of another type.
+ * and the transformation, and whether the last successful run loaded exactly that. Returns undefined for a pipeline
+ * that loads no uploaded file.
  */
 export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {
-  const { rows } = await sql<{ fingerprint: string | null; loaded: string | null }>`
+  // If the settings use any variable, the fingerprint covers all variables of the organisation, because a name can be
+  // written in several ways (`${ name }`, JSON escapes).
+  const { rows } = await sql<{ fingerprint: string | null; lastFingerprint: string | null }>`
+    with pipeline as (
+        select * from data_pipelines where id = ${pipeline} and type in ('CSV_UPLOAD', 'PARQUET_UPLOAD')),
+      variable_versions as (
+        select jsonb_agg(jsonb_build_array(variable.id, variable.version) order by variable.id) as versions
+        from variables variable join pipeline on pipeline.client = variable.client
+        where strpos(pipeline.settings::text || pipeline.transformation::text, '\${') > 0),
+      last_success as (
+        select run.input ->> 'fingerprint' as fingerprint from runs run join pipeline on pipeline.id = run.runnable_id
+        where run.action = 'RUN' and run.state in ('OK', 'WARNING') order by run.finished_at desc limit 1)
     select
-      case when f.id is not null then md5(jsonb_build_array(
-        f.sha256, p.type, p.settings, p.transformation, p.schema_changes, p.schema_id, p.table_name, p.quality_group_id,
-        p.write_mode, p.merge_key,
-        (select jsonb_agg(jsonb_build_array(v.id, v.version) order by v.id) from variables v
-         where v.client = p.client and strpos(p.settings::text || p.transformation::text, '\${') > 0)
-      )::text) end as fingerprint,
-      (select r.input ->> 'fingerprint' from runs r
-       where r.runnable_id = p.id and r.action = 'RUN' and r.state in ('OK', 'WARNING') order by r.finished_at desc limit 1) as loaded
-    from data_pipelines p left join uploaded_files f on f.pipeline_id = p.id
-    where p.id = ${pipeline} and p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD')`.execute(trx)
+      case when file.id is not null then md5(jsonb_build_array(
+        file.sha256, pipeline.type, pipeline.settings, pipeline.transformation, pipeline.schema_changes,
+        pipeline.schema_id, pipeline.table_name, pipeline.quality_group_id, pipeline.write_mode, pipeline.merge_key,
+        (select versions from variable_versions))::text) end as fingerprint,
+      (select fingerprint from last_success) as "lastFingerprint"
+    from pipeline left join uploaded_files file on file.pipeline_id = pipeline.id`.execute(trx)
   const [row] = rows
   if (!row) return undefined
-  const { fingerprint, loaded } = row
-  return { isLoaded: fingerprint !== null && fingerprint === loaded, ...(fingerprint !== null && { fingerprint }) }
+  const { fingerprint, lastFingerprint } = row
+  if (fingerprint === null) return { isLoaded: false }
+  return { fingerprint, isLoaded: fingerprint === lastFingerprint }
 }
 
 interface RunRequest {
@@ -133,55 +141,71 @@ export async function createRun(trx: Transaction<DB>, queue: JobQueue, request: 
  */
 export async function insertRun(
   trx: Transaction<DB>,
-  { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
+  request: RunRequest,
   { isRunning = false } = {},
 ): Promise<CreatedRun> {
-  for (let attemptIndex = 0; attemptIndex < 3; attemptIndex += 1) {
-    const createdRun = await trx
-      .insertInto('runs')
-      .values({
-        runnable_id: runnableId,
-        client,
-        trigger,
-        ...(mode && { mode }),
-        ...(action && { action }),
-        ...(scheduledFor && { scheduled_for: scheduledFor }),
-        ...(workflowRunId && { workflow_run_id: workflowRunId }),
-        created_by: createdBy,
-        input: JSON.stringify(input),
-        // Use the current time: now() is the start of the transaction, which may have waited for the end of another
-        // run.
-        created_at: sql<Date>`clock_timestamp()`,
-        ...(isRunning && { state: 'RUNNING', attempt: 1, started_at: sql<Date>`clock_timestamp()` }),
-      })
-      .onConflict((conflict) =>
-        conflict
-          .column('runnable_id')
-          .where('state', 'in', [...underWay])
-          .doNothing(),
-      )
-      .returningAll()
-      .executeTakeFirst()
+  const { runnableId, action } = request
+  for (let triesLeft = 3; triesLeft > 0; triesLeft -= 1) {
+    const createdRun = await insertUnlessActive(trx, request, isRunning)
     if (createdRun) return { run: createdRun, existing: false }
-    const existingRun = await trx
-      .selectFrom('runs')
-      .selectAll()
-      .where('runnable_id', '=', runnableId)
-      .where('state', 'in', [...underWay])
-      .executeTakeFirst()
-    const isReplaced = existingRun?.action === 'DRY_RUN' && action !== 'DRY_RUN'
-    if (existingRun && !isReplaced) return { run: existingRun, existing: true }
-    if (existingRun) await endDryRun(trx, existingRun)
-    // The run that prevented the insertion has just ended, or was a dry run that is now cancelled. Try again.
+    const activeRun = await findActiveRun(trx, runnableId)
+    // The run that prevented the insertion has just ended.
+    if (!activeRun) continue
+    const isReplaceable = activeRun.action === 'DRY_RUN' && action !== 'DRY_RUN'
+    if (!isReplaceable) return { run: activeRun, existing: true }
+    await cancelDryRun(trx, activeRun)
   }
   throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)
+}
+
+/** Inserts a run. Returns undefined, and inserts nothing, if a run of the object is queued or running. */
+function insertUnlessActive(
+  trx: Transaction<DB>,
+  { runnableId, client, trigger, mode, action, scheduledFor, workflowRunId, createdBy, input }: RunRequest,
+  isRunning: boolean,
+): Promise<Selectable<Runs> | undefined> {
+  // now() is the start of the transaction, which may have waited for the end of another run.
+  const currentTime = sql<Date>`clock_timestamp()`
+  return trx
+    .insertInto('runs')
+    .values({
+      runnable_id: runnableId,
+      client,
+      trigger,
+      ...(mode && { mode }),
+      ...(action && { action }),
+      ...(scheduledFor && { scheduled_for: scheduledFor }),
+      ...(workflowRunId && { workflow_run_id: workflowRunId }),
+      created_by: createdBy,
+      input: JSON.stringify(input),
+      created_at: currentTime,
+      ...(isRunning && { state: 'RUNNING', attempt: 1, started_at: currentTime }),
+    })
+    .onConflict((conflict) =>
+      conflict
+        .column('runnable_id')
+        .where('state', 'in', [...underWay])
+        .doNothing(),
+    )
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Returns the queued or running run of an object. There is at most one. */
+function findActiveRun(trx: Transaction<DB>, runnableId: number): Promise<Selectable<Runs> | undefined> {
+  return trx
+    .selectFrom('runs')
+    .selectAll()
+    .where('runnable_id', '=', runnableId)
+    .where('state', 'in', [...underWay])
+    .executeTakeFirst()
 }
 
 /**
  * Cancels a dry run. Does not call `onRunFinished`, because nothing depends on a dry run. Its worker notices the
  * cancellation at the next heartbeat.
  */
-async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
+async function cancelDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promise<void> {
   await trx
     .updateTable('runs')
     .set({
@@ -191,6 +215,6 @@ async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promis
       error_code: null,
     })
     .where('id', '=', id)
-    .where('state', 'in', statesBefore('CANCELLED'))
+    .where('state', 'in', statesThatMayBecome('CANCELLED'))
     .execute()
 }

@@ -47,29 +47,28 @@ export async function findLastRuns(
   runnableIds: readonly number[],
 ): Promise<Map<number, { last: RunRow; lastSuccess?: RunRow }>> {
   if (runnableIds.length === 0) return new Map()
-  const { rows } = await sql<RunRow & { newest: boolean }>`
-    select r.*, r.id = newest.id as newest
-    from unnest(${runnableIds}::bigint[]) as p (id)
+  // Returns one or two rows for each object with runs. `newest_success.id` is null if no run was successful.
+  const { rows } = await sql<RunRow & { isNewest: boolean; isNewestSuccess: boolean | null }>`
+    select run.*, run.id = newest.id as "isNewest", run.id = newest_success.id as "isNewestSuccess"
+    from unnest(${runnableIds}::bigint[]) as object (id)
     cross join lateral (
-      select id from runs where runnable_id = p.id and action <> 'DRY_RUN' order by id desc limit 1
+      select id from runs where runnable_id = object.id and action <> 'DRY_RUN' order by id desc limit 1
     ) newest
     left join lateral (
       select id from runs
-      where runnable_id = p.id and action <> 'DRY_RUN' and state = any(${[...successfulStates]}::text[])
+      where runnable_id = object.id and action <> 'DRY_RUN' and state = any(${[...successfulStates]}::text[])
       order by id desc limit 1
-    ) success on true
-    join runs r on r.id in (newest.id, success.id)
+    ) newest_success on true
+    join runs run on run.id in (newest.id, newest_success.id)
   `.execute(db)
 
-  const runsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
-  for (const { newest: isNewest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
-    const isSuccessful = (successfulStates as readonly string[]).includes(run.state)
-    // Each object has one or two rows, the newest run first.
-    const objectRuns = runsByObject.get(run.runnable_id) ?? { last: run }
-    if (!isNewest || isSuccessful) objectRuns.lastSuccess = run
-    runsByObject.set(run.runnable_id, objectRuns)
+  const lastRunsByObject = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
+  for (const { isNewest, isNewestSuccess, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
+    // The newest run comes first. The newest successful run is either the same one or an older one.
+    if (isNewest) lastRunsByObject.set(run.runnable_id, { last: run })
+    if (isNewestSuccess) lastRunsByObject.get(run.runnable_id)!.lastSuccess = run
   }
-  return runsByObject
+  return lastRunsByObject
 }
 
 /** Returns whether a run of this object is queued or running. */

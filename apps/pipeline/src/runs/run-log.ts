@@ -57,16 +57,19 @@ async function countLogLines(db: Kysely<DB>, { id }: Claim): Promise<number> {
   return count
 }
 
-/** Stores log lines, unless the run was deleted. The commit does not wait for the disk. */
+/**
+ * Stores log lines, unless the run was deleted. `commitWithoutFlush` calls a function that makes the commit of this
+ * statement not wait for the disk.
+ */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     ${prepared('write-run-log')}
     with run as (select id, runnable_id, ${commitWithoutFlush} from runs where id = ${id})
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
-    select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message
+    select run.id, run.runnable_id, line.created_at, line.level, line.importance, line.message
     from json_to_recordset(${JSON.stringify(lines)})
-           as l (created_at timestamptz, level text, importance text, message text),
-         run r
+           as line (created_at timestamptz, level text, importance text, message text),
+         run
   `.execute(db)
 }
 

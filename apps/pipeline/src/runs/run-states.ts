@@ -21,7 +21,7 @@ export const underWay = ['QUEUED', 'RUNNING'] as const satisfies readonly RunSta
 export const successfulStates = ['OK', 'WARNING'] as const satisfies readonly RunState[]
 
 /** Returns the states from which a run may change to `state`. */
-export function statesBefore(state: RunState): RunState[] {
+export function statesThatMayBecome(state: RunState): RunState[] {
   return runStates.filter((from) => (stateTransitions[from] as readonly string[]).includes(state))
 }
 

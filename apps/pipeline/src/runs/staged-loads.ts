@@ -29,8 +29,9 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Stores the record of staged rows. Returns false, and stores nothing, if the attempt has lost its lease. The lock on
- * the run ensures that no record is written after a later attempt has looked for it.
+ * Stores, or replaces, the record of the rows that an attempt has staged. Returns false, and stores nothing, if the
+ * attempt has lost its lease. The lock on the run ensures that no record is written after a later attempt has looked
+ * for it. `commitWithoutFlush` calls a function that makes the commit of this statement not wait for the disk.
  */
 export async function storeStagedLoads(
   db: Kysely<DB>,
@@ -39,9 +40,11 @@ export async function storeStagedLoads(
 ): Promise<boolean> {
   const { numAffectedRows } = await sql`
     ${prepared('keep-staged-loads')}
-    with run as (select id, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
+    with leased_run as (
+      select id, ${commitWithoutFlush} from runs
+      where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share)
     insert into staged_loads (run_id, attempt, digest, state)
-    select id, ${attempt}, ${digest}, ${JSON.stringify(state)}::json from run
+    select id, ${attempt}, ${digest}, ${JSON.stringify(state)}::json from leased_run
     on conflict (run_id) do update set attempt = excluded.attempt, digest = excluded.digest, state = excluded.state
   `.execute(db)
   return numAffectedRows === 1n

@@ -119,11 +119,11 @@ function describeDaysOfMonth({ values, hasLastChar }: Cron['fields']['dayOfMonth
 
 /** Describes the days of the week, for example `on Monday`, or `on the last Friday of the month`. */
 function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): string {
-  // Sort Sunday as the last day of the week.
-  const days = listNumbers(values).toSorted((one, other) => ((one + 6) % 7) - ((other + 6) % 7))
-  if (days.length === 7 && nthDay === 0) return everyDay
+  const days = listNumbers(values).toSorted((one, other) => daysAfterMonday(one) - daysAfterMonday(other))
+  // `nthDay` is the number of a weekday within the month, such as 2 for the second Friday; 0 means every week.
   if (nthDay > 0) return `on the ${ordinalWords[nthDay - 1]} ${dayNames[days[0]!]} of the month`
-  // The parser returns text such as `5L` for the last Friday of the month.
+  if (days.length === 7) return everyDay
+  // The parser returns text such as `5L` for the last Friday of the month. Sunday is 0 or 7.
   const lastDays = values
     .filter((value) => typeof value === 'string')
     .map((value) => dayNames[Number.parseInt(value, 10) % 7])
@@ -133,10 +133,13 @@ function describeDaysOfWeek({ values, nthDay }: Cron['fields']['dayOfWeek']): st
   return phrases.join(', and also ')
 }
 
+/** Converts the number of a weekday (0 is Sunday) to its position in a week that starts on Monday. */
+const daysAfterMonday = (day: number) => (day + 6) % 7
+
 /** Describes weekdays by their numbers; 0 is Sunday. */
 function describeWeekdays(days: readonly number[]): string {
   const names = days.map((day) => dayNames[day]!)
-  const daysAfterMonday = (day: number) => (day + 6) % 7
+
   const isRange = days.length > 2 && daysAfterMonday(days.at(-1)!) - daysAfterMonday(days[0]!) + 1 === days.length
   return isRange ? `from ${names[0]} to ${names.at(-1)}` : `on ${joinWords(names)}`
 }

@@ -27,23 +27,24 @@ export function findNextTick(expression: string, zone: string, after: number): n
  */
 function computeNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
-  const wall = toWallClockTime(zone, after)
-  const offsetBefore = getUtcOffset(zone, after - maxOffsetChange)
-  const offsetAfter = getUtcOffset(zone, after + maxOffsetChange)
-  if (offsetBefore === offsetAfter) {
-    const next = cron.next(wall)
-    return next === undefined ? undefined : listInstants(zone, next)[0]
-  }
+  const localAfter = toWallClockTime(zone, after)
+  const isOffsetConstant = getUtcOffset(zone, after - maxOffsetChange) === getUtcOffset(zone, after + maxOffsetChange)
+  if (isOffsetConstant) return toFirstInstant(zone, cron.next(localAfter))
 
-  // Near an offset change, a later local time can be an earlier instant, so compare all candidates.
-  const candidates: number[] = []
-  let wallTick = cron.next(wall - maxOffsetChange - 1)
-  while (wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange) {
-    const instants = listInstants(zone, wallTick)
-    candidates.push(...(cron.everyHour ? instants : instants.slice(0, 1)))
-    wallTick = cron.next(wallTick)
+  // Near an offset change, a later local time can be an earlier instant. So compare the instants of all local ticks
+  // around `after`, from one maximum offset change before to two after it.
+  const instantsNearby: number[] = []
+  const lastNearbyTime = localAfter + 2 * maxOffsetChange
+  let localTick = cron.next(localAfter - maxOffsetChange - 1)
+  while (localTick !== undefined && localTick <= lastNearbyTime) {
+    const instants = listInstants(zone, localTick)
+    instantsNearby.push(...(cron.everyHour ? instants : instants.slice(0, 1)))
+    localTick = cron.next(localTick)
   }
-  const laterInstants = candidates.filter((instant) => instant > after)
-  if (laterInstants.length > 0) return Math.min(...laterInstants)
-  return wallTick === undefined ? undefined : listInstants(zone, wallTick)[0]
+  const laterInstants = instantsNearby.filter((instant) => instant > after)
+  return laterInstants.length > 0 ? Math.min(...laterInstants) : toFirstInstant(zone, localTick)
 }
+
+/** Returns the first instant at which the clocks of a zone show a local time. Undefined remains undefined. */
+const toFirstInstant = (zone: string, localTime: number | undefined): number | undefined =>
+  localTime === undefined ? undefined : listInstants(zone, localTime)[0]

@@ -30,14 +30,14 @@ const maxCached = 5_000
 export function parseCron(expression: string): Cron {
   const cached = cronCache.get(expression)
   if (cached) return cached
-  const cron = parseUncached(expression)
+  const cron = parseAndValidate(expression)
   if (cronCache.size >= maxCached) cronCache.clear()
   cronCache.set(expression, cron)
   return cron
 }
 
 /** Parses a cron expression. Throws `CronProblem` if it is invalid or never matches. */
-function parseUncached(expression: string): Cron {
+function parseAndValidate(expression: string): Cron {
   const fields = expression.trim().split(/\s+/)
   if (fields.length === 6 && !/^0+$/.test(fields[0]!))
     throw new CronProblem(

@@ -58,7 +58,9 @@ async function planLocked(
       () => computeNextRun(toSchedule(row), zone, now),
       (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
     )
-    return { id: row.id, zone, ...nextRun, ...findOverdueRuns(row, nextRun, now) }
+    // A run that was due before the schedule changed still starts, so its time replaces that of the next run.
+    const overdueRun = findOverdueRuns(row, nextRun, now)
+    return { id: row.id, zone, ...nextRun, ...overdueRun }
   })
   await failpoint('schedule-planned')
   await writePlans(trx, plans)

@@ -61,8 +61,8 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
 }
 
 /**
- * Reads the next page of enabled schedules that the caller may see, in the order of their primary keys. Omits schedules
- * whose stored next run is not before the end of the window.
+ * Reads the next page of enabled schedules that the caller may see, by id. Omits schedules without a run before the end
+ * of the window. The next run of a schedule that is not `planned` yet is unknown, so such a schedule is included.
  */
 async function readSchedules(
   db: Kysely<DB>,
@@ -70,10 +70,11 @@ async function readSchedules(
   lastId: number,
 ): Promise<ScheduledObject[]> {
   const { rows } = await sql<ScheduledObject>`
-    select s.* from runnables s
-    where s.client = ${client} and s.id > ${lastId} and not s.disabled and (s.next_run_at < ${new Date(to)} or not s.planned)
-      and (select true from (${objects}) v where v.id = s.id limit 1)
-    order by s.id limit ${schedulesPerQuery}`.execute(db)
+    select schedule.* from runnables schedule
+    where schedule.client = ${client} and schedule.id > ${lastId} and not schedule.disabled
+      and (schedule.next_run_at < ${new Date(to)} or not schedule.planned)
+      and (select true from (${objects}) visible where visible.id = schedule.id limit 1)
+    order by schedule.id limit ${schedulesPerQuery}`.execute(db)
   return rows
 }
 
@@ -101,11 +102,10 @@ function findNextPlan(
   const zone = object.zone ?? defaultZone
   const storedTime = readStoredTime(object)
   const isStoredTimeNext = storedTime !== undefined && storedTime.at >= earliestTime
-  // `findNextTime` excludes the time from which it searches.
-  const justBeforeEarliestTime = earliestTime - 1
+  // `findNextTime` returns a time after the given one, so subtract a millisecond to include `earliestTime`.
   const plannedTime = isStoredTimeNext
     ? storedTime
-    : findNextTime(toSchedule(object), zone, Math.max(justBeforeEarliestTime, now))
+    : findNextTime(toSchedule(object), zone, Math.max(earliestTime - 1, now))
   if (plannedTime === undefined || plannedTime.at >= window.to) return undefined
   return { ...plannedTime, object, zone, isLate: plannedTime.at < now }
 }

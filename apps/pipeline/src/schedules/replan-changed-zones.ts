@@ -28,17 +28,15 @@ export async function replanChangedZones(context: SchedulerContext): Promise<voi
   const currentClients = await clients([...new Set(zonesInUse.map(({ client }) => client))])
   for (const { client, zone: oldZone } of zonesInUse) {
     const newZone = currentClients.get(client)?.timeZone
-    if (newZone === undefined || newZone === oldZone || !isKnownZone(newZone)) continue
-    let replannedCount: number
-    do {
+    const hasChanged = newZone !== undefined && newZone !== oldZone && isKnownZone(newZone)
+    if (!hasChanged) continue
+    for (let hasMore = true; hasMore; ) {
       if (signal.aborted) return
-      replannedCount = await runTransaction(db, (trx) => replanPage(trx, context, client, oldZone!, newZone))
-      if (replannedCount > 0)
-        logger.info(
-          { client, from: oldZone, to: newZone, count: replannedCount },
-          'schedules were replanned in the new time zone',
-        )
-    } while (replannedCount === pageSize)
+      const count = await runTransaction(db, (trx) => replanPage(trx, context, client, oldZone!, newZone))
+      if (count > 0)
+        logger.info({ client, from: oldZone, to: newZone, count }, 'schedules were replanned in the new time zone')
+      hasMore = count === pageSize
+    }
   }
 }
 
@@ -86,27 +84,27 @@ const maxLookBack = 40 * 86_400_000
 const maxZoneDifference = 20 * 3_600_000
 
 /**
- * Returns the next run after an organisation changed its time zone. Returns the first tick after `now` in the new zone
- * if two ticks are no further apart than the zones differ, and for continuous, disabled and manual schedules. Otherwise
- * returns the tick that follows the last run in the calendar of the new zone, so that a daily schedule neither repeats
- * nor omits a day. That tick may be in the past; its run is then due at once.
+ * Returns the next run after an organisation changed its time zone. A daily or rarer schedule neither repeats nor omits
+ * a day: its next tick is the one that follows the local time of the last tick in the calendar of the new zone. That
+ * tick may be in the past; its run is then due at once. For schedules with frequent ticks, and for continuous, disabled
+ * and manual ones, returns the first tick after `now` in the new zone.
  */
 export function computeNextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
-  const regularNext = computeNextRun(schedule, newZone, now)
+  const firstAfterNow = computeNextRun(schedule, newZone, now)
   const expression = toCronExpression(schedule)
-  if (schedule.disabled || schedule.continuouslyUpdated || expression === undefined) return regularNext
+  if (schedule.disabled || schedule.continuouslyUpdated || expression === undefined) return firstAfterNow
+  const lastTick = findLastTick(expression, oldZone, now)
+  const nextTickInOldZone = findNextTick(expression, oldZone, now)
+  if (lastTick === undefined || nextTickInOldZone === undefined) return firstAfterNow
   const zoneDifference = Math.abs(getUtcOffset(oldZone, now) - getUtcOffset(newZone, now))
-  const lastOldTick = findLastTick(expression, oldZone, now)
-  const nextOldTick = findNextTick(expression, oldZone, now)
-  if (lastOldTick === undefined || nextOldTick === undefined) return regularNext
-  const isTickFrequent = nextOldTick - lastOldTick <= Math.min(zoneDifference, maxZoneDifference)
-  if (isTickFrequent) return regularNext
-  // The local time of the last tick, as an instant in the new zone. If that local time occurs twice, use the nearer
-  // instant.
-  const [lastTickInNewZone] = listInstants(newZone, toWallClockTime(oldZone, lastOldTick)).toSorted(
-    (one, other) => Math.abs(one - lastOldTick) - Math.abs(other - lastOldTick),
+  const isTickFrequent = nextTickInOldZone - lastTick <= Math.min(zoneDifference, maxZoneDifference)
+  if (isTickFrequent) return firstAfterNow
+  const localTimeOfLastTick = toWallClockTime(oldZone, lastTick)
+  // The local time may occur twice in the new zone. Then choose the instant nearer to the last tick.
+  const [sameLocalTime] = listInstants(newZone, localTimeOfLastTick).toSorted(
+    (one, other) => Math.abs(one - lastTick) - Math.abs(other - lastTick),
   )
-  const nextTick = findNextTick(expression, newZone, lastTickInNewZone!)
+  const nextTick = findNextTick(expression, newZone, sameLocalTime!)
   return nextTick === undefined ? {} : { run: nextTick, full: nextTick }
 }
 

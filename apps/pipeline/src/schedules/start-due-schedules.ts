@@ -27,21 +27,27 @@ const maxClients = 1_000
 export async function startDueSchedules(context: SchedulerContext): Promise<void> {
   const { db, clock, signal } = context
   for (;;) {
-    const clientsWithDueRuns = await listClientsWithDueSchedules(db, await clock(db))
-    if (clientsWithDueRuns.length === 0) return
-    // If the identity service is unavailable, assume that the organisations are active.
-    const clients = await context.clients(clientsWithDueRuns).catch(() => undefined)
-    let startedCount: number
-    let totalStarted = 0
-    do {
-      if (signal.aborted) return
-      startedCount = await startBatch(context, clientsWithDueRuns, clients)
-      if (startedCount > 0) await failpoint('schedule-committed')
-      totalStarted += startedCount
-    } while (startedCount === schedulesPerBatch)
-    // If no run was started, other schedulers have locked the remaining rows.
-    if (clientsWithDueRuns.length < maxClients || totalStarted === 0) return
+    const uids = await listClientsWithDueSchedules(db, await clock(db))
+    if (uids.length === 0) return
+    const startedCount = await startSchedulesOf(uids, context)
+    const mayHaveMoreClients = uids.length === maxClients
+    const areOthersLocked = startedCount === 0
+    if (!mayHaveMoreClients || areOthersLocked || signal.aborted) return
   }
+}
+
+/** Starts the due schedules of these organisations in batches. Returns the number of processed schedules. */
+async function startSchedulesOf(uids: string[], context: SchedulerContext): Promise<number> {
+  // If the identity service is unavailable, assume that the organisations are active.
+  const clients = await context.clients(uids).catch(() => undefined)
+  let total = 0
+  while (!context.signal.aborted) {
+    const batchCount = await startBatch(context, uids, clients)
+    if (batchCount > 0) await failpoint('schedule-committed')
+    total += batchCount
+    if (batchCount < schedulesPerBatch) break
+  }
+  return total
 }
 
 const isDue = (now: Date) => sql<boolean>`
@@ -99,24 +105,13 @@ async function startRows(
   { withSavepoints }: { withSavepoints: boolean },
 ): Promise<{ rows: number; outcomes: StartOutcome[] }> {
   const now = await context.clock(trx)
-  const rows = await trx
-    .selectFrom('runnables')
-    .selectAll()
-    .where(isDue(now))
-    .where(sql<boolean>`client = any(${uids}::uuid[])`)
-    .orderBy('next_run_at')
-    .orderBy('id')
-    .limit(schedulesPerBatch)
-    .forNoKeyUpdate()
-    .skipLocked()
-    .execute()
+  const rows = await lockDueSchedules(trx, uids, now)
   if (rows.length === 0) return { rows: 0, outcomes: [] }
   await failpoint('schedule-locked')
   const queue = createCollectingQueue(context.queue)
   const outcomes: StartOutcome[] = []
   for (const row of rows) {
-    const client = clients?.get(row.client)
-    const isActive = clients === undefined || (client !== undefined && !client.disabled && client.pipelinesEnabled)
+    const isActive = isClientActive(row.client, clients)
     const start = () => startScheduledRun(trx, { ...context, queue }, row, now.getTime(), isActive)
     outcomes.push(withSavepoints ? await withSavepoint(trx, context, queue, row, now.getTime(), start) : await start())
   }
@@ -127,6 +122,28 @@ async function startRows(
     outcomes.map(({ plan }) => plan),
   )
   return { rows: rows.length, outcomes }
+}
+
+/** Locks and returns up to `schedulesPerBatch` due schedules. Skips schedules that other schedulers have locked. */
+function lockDueSchedules(trx: Transaction<DB>, uids: string[], now: Date): Promise<ScheduledRow[]> {
+  return trx
+    .selectFrom('runnables')
+    .selectAll()
+    .where(isDue(now))
+    .where(sql<boolean>`client = any(${uids}::uuid[])`)
+    .orderBy('next_run_at')
+    .orderBy('id')
+    .limit(schedulesPerBatch)
+    .forNoKeyUpdate()
+    .skipLocked()
+    .execute()
+}
+
+/** Returns whether an organisation exists and may run pipelines. Returns true if that is unknown. */
+function isClientActive(uid: string, clients: ClientsByUid): boolean {
+  if (clients === undefined) return true
+  const client = clients.get(uid)
+  return client !== undefined && !client.disabled && client.pipelinesEnabled
 }
 
 /**

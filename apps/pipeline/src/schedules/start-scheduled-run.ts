@@ -38,25 +38,27 @@ export async function startScheduledRun(
   now: number,
   isActive: boolean,
 ): Promise<StartOutcome> {
-  const schedule = toSchedule(row)
   const zone = row.zone ?? 'UTC'
   const dueTicks = findDueTicks(row, now, ({ message }) =>
     logger.warn({ ...scheduleLogFields(row), reason: message }, 'a schedule is invalid'),
   )
+  // A plan without a next run: the schedule starts no runs until its expression is corrected.
   if (dueTicks === undefined) return { plan: { id: row.id, zone } }
-  const plan: Plan = { id: row.id, zone, ...computeNextRun(schedule, zone, now) }
+  const plan: Plan = { id: row.id, zone, ...computeNextRun(toSchedule(row), zone, now) }
+  const tickCount = dueTicks.missed + 1
   if (!isActive) {
     logger.debug(scheduleLogFields(row), 'no run is started for a disabled or deleted client')
-    return { plan, skipped: dueTicks.missed + 1 }
+    return { plan, skipped: tickCount }
   }
-  const uploadState = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
-  if (uploadState && (uploadState.isLoaded || uploadState.fingerprint === undefined)) {
+  /** Undefined for objects that load no uploaded file. */
+  const upload = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
+  const hasNothingToLoad = upload !== undefined && (upload.isLoaded || upload.fingerprint === undefined)
+  if (hasNothingToLoad) {
     await logToLastRun(trx, row.id, describeUnchangedUpload(dueTicks, zone))
-    return { plan, skipped: dueTicks.missed + 1 }
+    return { plan, skipped: tickCount }
   }
-  // An uploaded file is always loaded completely.
   const isFullDue = row.next_full_run_at !== null && row.next_full_run_at.getTime() <= now
-  const isFull = uploadState !== undefined || !row.continuously_updated || isFullDue
+  const isFull = upload !== undefined || !row.continuously_updated || isFullDue
   const { run, existing } = await startRun(
     trx,
     queue,
@@ -68,11 +70,11 @@ export async function startScheduledRun(
       createdBy: null,
     },
   )
-  // An incremental run is still queued or running. Start the full load after it has ended.
-  if (existing && isFull && run.mode === 'INCREMENTAL') return postponeStart(row, now)
   if (existing) {
+    const mustWaitForIncrementalRun = isFull && run.mode === 'INCREMENTAL'
+    if (mustWaitForIncrementalRun) return postponeStart(row, now)
     await logToRun(trx, run, describeSkippedTicks(dueTicks, zone))
-    return { plan, coalesced: dueTicks.missed + 1 }
+    return { plan, coalesced: tickCount }
   }
   if (dueTicks.missed > 0) await logToRun(trx, run, describeCoveredTicks(dueTicks, row, zone))
   return { plan, coalesced: dueTicks.missed, lateSeconds: Math.max(0, now - dueTicks.tick) / 1000 }

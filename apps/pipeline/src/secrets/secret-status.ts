@@ -32,15 +32,16 @@ export function presentSecretStatus<Name extends string>(
   times: SecretTimes | null,
   unseal: () => SecretValues,
 ): Record<Name, SecretStatus> {
-  const stored = times ?? unsealedNames(unseal)
+  const timeBySecret = times ?? findUntimedSecrets(unseal)
   const statuses = names.map((name): [Name, SecretStatus] => {
-    const changedAt = stored[name]
-    return [name, { set: Object.hasOwn(stored, name), ...(changedAt && { changedAt }) }]
+    const changedAt = timeBySecret[name]
+    return [name, { set: Object.hasOwn(timeBySecret, name), ...(changedAt && { changedAt }) }]
   })
   return Object.fromEntries(statuses) as Record<Name, SecretStatus>
 }
 
-function unsealedNames(unseal: () => SecretValues): SecretTimes {
+/** Returns an entry for each secret, with the time null. Returns no entries if the secrets cannot be decrypted. */
+function findUntimedSecrets(unseal: () => SecretValues): SecretTimes {
   try {
     return Object.fromEntries(Object.keys(unseal()).map((name) => [name, null]))
   } catch (error) {

@@ -18,14 +18,18 @@ export async function readDescriptions(
   tables: readonly TablePlace[],
 ): Promise<(table: TablePlace) => TableDescriptions> {
   const { rows } = await sql<{ schema: string; name: string; column: string; text: string }>`
-    select s.schema_name as schema, d.table_name as name, d.column_name as "column", d.description as text
-    from unnest(${tables.map(({ schema }) => schema)}::text[], ${tables.map(({ name }) => name)}::text[]) as p (schema, name)
-    join schemas s on s.client = ${client} and s.schema_name = p.schema
-    join table_descriptions d on d.schema_id = s.id and d.table_name = p.name`.execute(db)
+    select requested.schema, requested.name, description.column_name as "column", description.description as text
+    from unnest(${tables.map(({ schema }) => schema)}::text[], ${tables.map(({ name }) => name)}::text[])
+      as requested (schema, name)
+    join schemas on schemas.client = ${client} and schemas.schema_name = requested.schema
+    join table_descriptions description
+      on description.schema_id = schemas.id and description.table_name = requested.name`.execute(db)
   const keyOf = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
-  const byTable = Map.groupBy(rows, keyOf)
+  const rowsByTable = Map.groupBy(rows, keyOf)
   return (table) => {
-    const texts = new Map((byTable.get(keyOf(table)) ?? []).map(({ column, text }) => [column, text]))
+    const tableRows = rowsByTable.get(keyOf(table)) ?? []
+    // The description of the table itself is stored like that of a column with the name `tableDescriptionKey`.
+    const texts = new Map(tableRows.map(({ column, text }) => [column, text]))
     return { description: texts.get(tableDescriptionKey), columnDescriptions: texts }
   }
 }
@@ -118,10 +122,15 @@ export async function deleteDescriptions(
   trx: Transaction<DB>,
   { client, schema, table }: DescribedTable,
 ): Promise<void> {
+  const isOwnedByPipeline = sql`exists (
+    select from data_pipelines pipeline
+    where pipeline.schema_id = schema.id and pipeline.table_name = description.table_name)`
+  const isOwnedByView = sql`exists (
+    select from views where views.schema_id = schema.id and views.view_name = description.table_name)`
   await sql`
-    delete from table_descriptions d using schemas s
-    where s.id = d.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
-      d.table_name = ${table} or starts_with(d.table_name, ${`${table}__`})
-        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = d.table_name)
-        and not exists (select from views v where v.schema_id = s.id and v.view_name = d.table_name))`.execute(trx)
+    delete from table_descriptions description using schemas schema
+    where schema.id = description.schema_id and schema.client = ${client} and schema.schema_name = ${schema} and (
+      description.table_name = ${table}
+      or (starts_with(description.table_name, ${`${table}__`}) and not ${isOwnedByPipeline} and not ${isOwnedByView}))
+  `.execute(trx)
 }

@@ -31,10 +31,10 @@ interface ProfiledTable {
 }
 
 /**
- * Stores the profile of the rows that an attempt has staged. Returns its id, which the publication enters in the
- * ledger. Returns undefined, and stores nothing, if the attempt has lost the lease or the schema no longer has
- * profiles. The lock on the schema makes a request that switches profiles off wait, and then delete this profile. The
- * heartbeat before the publication flushes the profile to disk.
+ * Stores the profile of the rows that an attempt has staged, and returns its id. Returns undefined, and stores nothing,
+ * if the attempt has lost the lease or the schema no longer has profiles. The lock on the schema makes a request that
+ * switches profiles off wait, and then delete this profile. `commitWithoutFlush` calls a function that makes the commit
+ * not wait for the disk: the heartbeat before the publication flushes the profile.
  */
 export async function storeProfile(
   db: Kysely<DB>,
@@ -44,11 +44,15 @@ export async function storeProfile(
 ): Promise<string | undefined> {
   const stored = await sql<{ id: string }>`
     ${prepared('store-profile')}
-    with run as (select uid, ${commitWithoutFlush} from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
-      place as (select id from schemas where client = ${client} and schema_name = ${schema} and profile_tables for share)
+    with leased_run as (
+        select uid, ${commitWithoutFlush} from runs
+        where id = ${id} and attempt = ${attempt} and state = 'RUNNING' for share),
+      profiled_schema as (
+        select id from schemas where client = ${client} and schema_name = ${schema} and profile_tables for share)
     insert into table_profiles (schema_id, table_name, run, rows, statistics, columns)
-    select place.id, ${table}, run.uid, ${rows}, ${JSON.stringify(columns.map(statisticOf))}::json,
-      ${JSON.stringify(columns)}::json from run, place
+    select profiled_schema.id, ${table}, leased_run.uid, ${rows}, ${JSON.stringify(columns.map(statisticOf))}::json,
+      ${JSON.stringify(columns)}::json
+    from leased_run, profiled_schema
     returning id`.execute(db)
   return stored.rows[0]?.id
 }
@@ -104,12 +108,13 @@ export async function readColumnStatistics(
   client: string,
   tables: readonly WarehouseTable[],
 ): Promise<(table: WarehouseTable) => ColumnStatistics> {
-  const profiled = tables.filter(({ profile }) => profile?.scope === 'TABLE')
-  const statistics =
-    profiled.length > 0 ? await readStatistics(db, client, profiled) : new Map<string, ColumnStatistic[]>()
-  return ({ profile }) => {
-    const columns = profile?.scope === 'TABLE' ? (statistics.get(profile.id) ?? []) : []
-    return new Map(columns.map((column) => [column.column, column]))
+  const hasFullProfile = ({ profile }: WarehouseTable) => profile?.scope === 'TABLE'
+  const profiledTables = tables.filter(hasFullProfile)
+  const statisticsByProfile =
+    profiledTables.length > 0 ? await readStatistics(db, client, profiledTables) : new Map<string, ColumnStatistic[]>()
+  return (table) => {
+    const statistics = hasFullProfile(table) ? (statisticsByProfile.get(table.profile!.id) ?? []) : []
+    return new Map(statistics.map((statistic) => [statistic.column, statistic]))
   }
 }
 
@@ -125,23 +130,29 @@ export const omitValues = (statistics: ColumnStatistics): ColumnStatistics =>
 const keptPublications = 3
 
 /**
- * Marks the profiles of a run as published, so that they are kept. Deletes profiles of earlier rows of the same tables,
- * unless a restore could publish these rows.
+ * Marks the profiles of a run as published, so that they are kept. For each table of the run, deletes the profiles of
+ * all publications except the last `keptPublications`.
  */
 export async function keepPublishedProfiles(trx: Transaction<DB>, run: string): Promise<void> {
+  // The statement does not see its own update, so `published_profile` adds the profiles of this run explicitly. A run
+  // can have several profiles of a table. They have the same rank, which is 1 for the latest publication.
   await sql`
     ${prepared('keep-published-profiles')}
-    with published as (update table_profiles set published = true where run = ${run}),
-    ranked as (
-      select p.id, dense_rank() over (partition by p.schema_id, p.table_name order by r.last desc, p.run) as rank
-      from table_profiles p
-      join (select distinct schema_id, table_name from table_profiles where run = ${run}) t using (schema_id, table_name)
+    with marked as (update table_profiles set published = true where run = ${run}),
+    loaded_table as (select distinct schema_id, table_name from table_profiles where run = ${run}),
+    published_profile as (
+      select profile.id, dense_rank() over (
+        partition by profile.schema_id, profile.table_name order by publication.time desc, profile.run) as rank
+      from table_profiles profile
+      join loaded_table using (schema_id, table_name)
       cross join lateral (
-        select max(measured_at) as last from table_profiles o
-        where o.schema_id = p.schema_id and o.table_name = p.table_name and o.run = p.run) r
-      where p.published or p.run = ${run})
-    delete from table_profiles p using ranked
-    where p.id = ranked.id and p.run <> ${run} and ranked.rank > ${keptPublications}`.execute(trx)
+        select max(other.measured_at) as time from table_profiles other
+        where other.schema_id = profile.schema_id and other.table_name = profile.table_name
+          and other.run = profile.run) publication
+      where profile.published or profile.run = ${run})
+    delete from table_profiles profile using published_profile
+    where profile.id = published_profile.id and profile.run <> ${run}
+      and published_profile.rank > ${keptPublications}`.execute(trx)
 }
 
 /**
@@ -169,11 +180,12 @@ export async function deleteProfiles(
   trx: Transaction<DB>,
   { client, schema, table }: ProfiledTable & { client: string },
 ): Promise<void> {
+  const isOwnedByPipeline = sql`exists (
+    select from data_pipelines pipeline
+    where pipeline.schema_id = schema.id and pipeline.table_name = profile.table_name)`
   await sql`
-    delete from table_profiles t using schemas s
-    where s.id = t.schema_id and s.client = ${client} and s.schema_name = ${schema} and (
-      t.table_name = ${table} or starts_with(t.table_name, ${`${table}__`})
-        and not exists (select from data_pipelines p where p.schema_id = s.id and p.table_name = t.table_name))`.execute(
-    trx,
-  )
+    delete from table_profiles profile using schemas schema
+    where schema.id = profile.schema_id and schema.client = ${client} and schema.schema_name = ${schema} and (
+      profile.table_name = ${table}
+      or (starts_with(profile.table_name, ${`${table}__`}) and not ${isOwnedByPipeline}))`.execute(trx)
 }

@@ -84,10 +84,12 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
 export function findBoundVariables(sql: string): Set<string> {
   const names = new Set<string>()
   for (const { kind, text } of splitSql(sql)) {
-    let inside: string | undefined
-    if (kind === 'variable') inside = text.slice(2, -1)
-    if (kind === 'literal') inside = /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1]
-    if (inside !== undefined) names.add(inside.split(':')[0]!.trim())
+    if (kind === 'variable') {
+      const [name = ''] = text.slice('${'.length, -'}'.length).split(':')
+      names.add(name.trim())
+    }
+    const quotedName = kind === 'literal' ? /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1] : undefined
+    if (quotedName !== undefined) names.add(quotedName.trim())
   }
   return names
 }

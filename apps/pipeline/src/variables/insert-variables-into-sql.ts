@@ -29,8 +29,9 @@ const functionWithFrom = /^(extract|substring|trim|overlay)$/i
  */
 export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
   let previousPiece: SqlPiece | undefined
+  /** The words directly before this position, with only comments and spaces between them. */
   const precedingWords: string[] = []
-  // The word before each open parenthesis, for example the name of a function.
+  /** The word before each open parenthesis, for example the name of a function. */
   const wordsBeforeParentheses: (string | undefined)[] = []
   for (const piece of pieces) {
     if (piece.kind === 'variable') {
@@ -54,8 +55,9 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
     }
     if (piece.text === '(') wordsBeforeParentheses.push(precedingWords.at(-1))
     if (piece.text === ')') wordsBeforeParentheses.pop()
+    const isSpace = piece.kind === 'comment' || piece.text.trim() === ''
     if (piece.kind === 'word') precedingWords.push(piece.text)
-    else if (piece.kind !== 'comment' && piece.text.trim() !== '') precedingWords.length = 0
+    else if (!isSpace) precedingWords.length = 0
     previousPiece = piece
   }
 }
@@ -164,16 +166,18 @@ function toLiteral({ name, use }: VariablePart, value: string, { text, identifie
  */
 export function findUserPosition(parts: readonly ReplacedPart[], { line, column }: TextPosition): TextPosition {
   const sentText = parts.map((part) => part.sent).join('')
-  let remaining = indexOfPosition(sentText, line, column ?? 1)
+  /** The index of the position in the part at hand. */
+  let index = indexOfPosition(sentText, line, column ?? 1)
   let userTextBefore = ''
-  for (const part of parts) {
-    if (remaining < part.sent.length) {
-      const isUnchanged = part.sent === part.userText
-      if (isUnchanged) userTextBefore += part.userText.slice(0, remaining)
+  for (const { sent, userText } of parts) {
+    const isInPart = index < sent.length
+    if (isInPart) {
+      const isVariable = sent !== userText
+      if (!isVariable) userTextBefore += userText.slice(0, index)
       break
     }
-    remaining -= part.sent.length
-    userTextBefore += part.userText
+    index -= sent.length
+    userTextBefore += userText
   }
   const lines = userTextBefore.split('\n')
   return { line: lines.length, ...(column !== undefined && { column: [...lines.at(-1)!].length + 1 }) }

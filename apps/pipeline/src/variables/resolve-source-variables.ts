@@ -36,11 +36,12 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
   if (secretAddress) assertAddressUnchanged(secretAddress, variables)
-  const language = findSourceLanguage(type)
+  /** Undefined if the source is not a database. */
+  const sqlLanguage = findSourceLanguage(type)
   const { sqlQuery, restApi, ...plainSettings } = settings as { sqlQuery?: unknown; restApi?: { path?: string } }
   const fillQuery = () =>
-    language && typeof sqlQuery === 'string'
-      ? insertVariablesIntoSql(sqlQuery, variables, language)
+    sqlLanguage && typeof sqlQuery === 'string'
+      ? insertVariablesIntoSql(sqlQuery, variables, sqlLanguage)
       : replaceVariables(sqlQuery, variables)
   const filledSettings = {
     ...(replaceVariables(plainSettings, variables) as object),

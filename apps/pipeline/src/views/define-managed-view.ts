@@ -36,12 +36,13 @@ export async function defineManagedView(
   const timeout = AbortSignal.timeout(savingLimits.totalMs)
   const signal = requestAborted ? AbortSignal.any([requestAborted, timeout]) : timeout
   await warehouse.catalog.ensureSchema(view.schema)
-  const existingView = await warehouse.views.find(view.schema, view.name)
-  const isExistingVersion = existingView?.managed?.id === view.id
+  const sameNamedView = await warehouse.views.find(view.schema, view.name)
+  const existsUnderThisName = sameNamedView?.managed?.id === view.id
   const definition = {
     ...view,
-    takesOver: await isUnsaved(db, existingView),
-    recreate: isExistingVersion && hasSelectAll(view.query),
+    takesOver: await isUnsavedView(db, sameNamedView),
+    // The tables may have other columns since the view was created.
+    recreate: existsUnderThisName && hasSelectAll(view.query),
   }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
@@ -54,14 +55,15 @@ export async function defineManagedView(
     // Filling a materialised view may take longer than a user should wait, so a run fills it.
     const isSlowFill = error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized
     if (!isSlowFill) throw error
-    if (isExistingVersion) return { reads: undefined, needsFill: true }
-    return { ...(await createEmptyView(warehouse, definition, signal, error)), needsFill: true }
+    if (existsUnderThisName) return { reads: undefined, needsFill: true }
+    const { reads } = await createEmptyView(warehouse, definition, signal, error)
+    return { reads, needsFill: true }
   }
 }
 
 /**
- * Creates an empty view. If the view still exists under its old name, keeps that one with its rows. Throws
- * `timeoutProblem` if `signal` has aborted.
+ * Creates an empty view. If the view exists under an earlier name, does nothing instead, so that it keeps its rows, and
+ * returns no `reads`. Throws `timeoutProblem` if `signal` has aborted.
  */
 async function createEmptyView(
   warehouse: Warehouse,
@@ -75,10 +77,10 @@ async function createEmptyView(
 }
 
 /**
- * Returns whether the service's database lacks a view of the warehouse, because the service was killed before it
- * committed.
+ * Returns whether a view of the warehouse is managed by Sluice but has no row in the service's database. That happens
+ * if the service is killed after it has created the view, and before it has committed the row.
  */
-export async function isUnsaved(
+export async function isUnsavedView(
   db: Kysely<DB>,
   existingView: { managed?: { id: string } } | undefined,
 ): Promise<boolean> {

@@ -5,7 +5,7 @@ import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@s
 import { dropLeftover } from '../deleted-tables/pending-drops.ts'
 import { definitionHash } from '@sluice/warehouses/view-store'
 import { listStaleInputs } from './wait-for-inputs.ts'
-import { isUnsaved, hasSelectAll } from './define-managed-view.ts'
+import { isUnsavedView, hasSelectAll } from './define-managed-view.ts'
 import { storePendingReason, findPendingReason } from './pending-views.ts'
 import { storeViewSources, hasStoredSources } from './view-dependencies.ts'
 
@@ -66,41 +66,49 @@ export async function refreshView(
   { signal, writeLine }: { signal: AbortSignal; writeLine: (line: string) => void },
 ): Promise<RefreshResult> {
   const view = await readView(db, id)
-  const qualifiedName = `${view.schema}.${view.name}`
   const startedAt = new Date()
-  let isRebuilt: boolean
+  let isCreated: boolean
   try {
-    isRebuilt = await createIfOutdated(db, warehouse, view, { signal, writeLine })
+    isCreated = await createIfOutdated(db, warehouse, view, { signal, writeLine })
   } catch (error) {
-    const pendingReason = findPendingReason(error)
-    if (pendingReason === undefined) {
-      // A view with an error in its query is not pending, because no later load can fix it.
-      if (error instanceof WarehouseProblem && !error.retryable) await storePendingReason(db, id, null)
-      throw error
-    }
-    // An earlier version of the view exists, so the view is not pending.
-    if (await warehouse.views.isManaged(view.uid)) throw error
-    await storePendingReason(db, id, pendingReason)
+    const pendingReason = await storeCreationFailure(db, warehouse, view, error)
     return { message: pendingReason, pending: true, rows: 0, bytes: 0 }
   }
   await storePendingReason(db, id, null)
-  const staleViews = await listStaleInputs(db, id)
-  const outdatedText =
-    staleViews.length === 0 ? '' : ` It reads outdated views; refresh them first: ${staleViews.join(', ')}.`
+  const staleInputs = await listStaleInputs(db, id)
+  const staleText =
+    staleInputs.length === 0 ? '' : ` It reads outdated views; refresh them first: ${staleInputs.join(', ')}.`
+  const qualifiedName = `${view.schema}.${view.name}`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
-    return {
-      message: `${qualifiedName} can be read: ${formatCount(columns.length, 'column')}.${outdatedText}`,
-      rows: 0,
-      bytes: 0,
-    }
+    const columnsText = formatCount(columns.length, 'column')
+    return { message: `${qualifiedName} can be read: ${columnsText}.${staleText}`, rows: 0, bytes: 0 }
   }
-  if (!isRebuilt) await warehouse.views.refresh(view.schema, view.name, signal)
+  // The creation of a materialised view also fills it.
+  if (!isCreated) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const refreshedView = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = refreshedView ?? {}
-  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${outdatedText}`, rows, bytes }
+  return { message: `Refreshed ${qualifiedName}: ${formatCount(rows, 'row')}.${staleText}`, rows, bytes }
+}
+
+/**
+ * If the view could not be created because a table is missing, stores that reason and returns it: the view is pending.
+ * Rethrows the error if no later load can fix it, or if an earlier version of the view exists.
+ */
+async function storeCreationFailure(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  { id, uid }: StoredView,
+  error: unknown,
+): Promise<string> {
+  const pendingReason = findPendingReason(error)
+  const isPermanent = pendingReason === undefined && error instanceof WarehouseProblem && !error.retryable
+  if (isPermanent) await storePendingReason(db, id, null)
+  if (pendingReason === undefined || (await warehouse.views.isManaged(uid))) throw error
+  await storePendingReason(db, id, pendingReason)
+  return pendingReason
 }
 
 /**
@@ -116,21 +124,21 @@ async function createIfOutdated(
 ): Promise<boolean> {
   const existingView = await warehouse.views.find(view.schema, view.name)
   const existingVersion = existingView?.managed
-  const isCurrent = existingVersion?.id === view.uid && existingVersion.definition === definitionHash(view)
-  const mustRecreate = isCurrent && hasSelectAll(view.query)
-  if (isCurrent && !mustRecreate) {
+  const isSavedVersion = existingVersion?.id === view.uid && existingVersion.definition === definitionHash(view)
+  const mayHaveOtherColumns = hasSelectAll(view.query)
+  if (isSavedVersion && !mayHaveOtherColumns) {
     // Store the tables that the view reads here too, because the process that created the view may have been killed
     // before it stored them.
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!mustRecreate)
+  if (!isSavedVersion)
     writeLine(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
   await dropLeftover(db, warehouse, { client: view.client, schema: view.schema, table: view.name })
-  const takesOver = await isUnsaved(db, existingView)
+  const takesOver = await isUnsavedView(db, existingView)
   const { reads } = await warehouse.views.define(
-    { ...view, id: view.uid, takesOver, recreate: mustRecreate },
+    { ...view, id: view.uid, takesOver, recreate: isSavedVersion },
     { seconds: statementTimeout },
     signal,
   )

@@ -2,20 +2,22 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
 /**
- * Returns SQL of the common table expression `inputs`. The query `start` selects ids of views, and `inputs` has the
- * materialised views that they read, directly or through other views.
+ * Returns SQL of the common table expression `inputs`: the materialised views that some views read, directly or through
+ * other views. The query `readers` selects the ids of the reading views.
  */
-const selectInputs = (start: RawBuilder<unknown>) => sql`
-  dependencies (id, client, level) as (
-    select v.id, v.client, 0 from views v where v.id in (${start})
+const selectInputs = (readers: RawBuilder<unknown>) => sql`
+  view_graph (id, client, is_input) as (
+    select id, client, false from views where id in (${readers})
     union
-    select u.id, u.client, 1
-    from dependencies d
-    join view_sources s on s.view_id = d.id
-    join schemas n on n.client = d.client and n.schema_name = s.schema_name
-    join views u on u.schema_id = n.id and u.view_name = s.relation_name
+    select input.id, input.client, true
+    from view_graph reader
+    join view_sources source on source.view_id = reader.id
+    join schemas on schemas.client = reader.client and schemas.schema_name = source.schema_name
+    join views input on input.schema_id = schemas.id and input.view_name = source.relation_name
   ),
-  inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
+  inputs as (
+    select views.* from view_graph join views on views.id = view_graph.id
+    where view_graph.is_input and views.materialized)`
 
 /**
  * Returns SQL that is true if a queued run of a view must wait for runs of the views that it reads, so that it does not
@@ -23,40 +25,47 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
  * due by schedule, at most for six hours. Manual runs do not wait.
  */
 export const mustWaitForInputs = (run: string): RawBuilder<boolean> => sql<boolean>`(
-    with recursive waiting as (
-      select r.runnable_id, r.created_at, r.scheduled_for
-      from runs r join views v on v.id = r.runnable_id
-      where r.uid = ${run} and r.state = 'QUEUED' and r.trigger <> 'MANUAL' and v.materialized
-        and r.created_at > now() - interval '6 hours'
+    with recursive waiting_run as (
+      select run.runnable_id, run.created_at, run.scheduled_for
+      from runs run join views on views.id = run.runnable_id
+      where run.uid = ${run} and run.state = 'QUEUED' and run.trigger <> 'MANUAL' and views.materialized
+        and run.created_at > now() - interval '6 hours'
     ),
-    ${selectInputs(sql`select runnable_id from waiting`)}
+    ${selectInputs(sql`select runnable_id from waiting_run`)}
     select exists (
-      select from inputs i cross join waiting w join runnables o on o.id = i.id
-      where i.id <> w.runnable_id and (
+      select from inputs input
+      cross join waiting_run
+      join runnables input_schedule on input_schedule.id = input.id
+      where input.id <> waiting_run.runnable_id and (
         exists (
-          select from runs r where r.runnable_id = i.id and r.state in ('QUEUED', 'RUNNING')
-            and r.created_at < w.created_at + interval '1 minute')
-        or (not o.disabled and o.next_run_at <= w.scheduled_for))
+          select from runs input_run
+          where input_run.runnable_id = input.id and input_run.state in ('QUEUED', 'RUNNING')
+            and input_run.created_at < waiting_run.created_at + interval '1 minute')
+        or (not input_schedule.disabled and input_schedule.next_run_at <= waiting_run.scheduled_for))
     ))`
 
 /**
- * Lists the materialised views that a view reads and that are older than their own sources. Returns at most five names.
+ * Returns the names of up to five materialised views that a view reads, directly or through other views, and that are
+ * older than one of their sources: a materialised view that was filled later, or a table that was loaded later.
  */
 export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     with recursive ${selectInputs(sql`select ${view}::bigint`)}
-    select i.name from inputs i
-    where i.id <> ${view} and exists (
-      select from view_sources s
-      join schemas n on n.client = i.client and n.schema_name = s.schema_name
-      left join views u on u.schema_id = n.id and u.view_name = s.relation_name and u.materialized
-      left join data_pipelines p on p.schema_id = n.id and p.table_name = s.relation_name
-      where s.view_id = i.id and (
-        u.filled_at > i.filled_at
+    select input.name from inputs input
+    where input.id <> ${view} and exists (
+      select from view_sources source
+      join schemas on schemas.client = input.client and schemas.schema_name = source.schema_name
+      left join views source_view on source_view.schema_id = schemas.id
+        and source_view.view_name = source.relation_name and source_view.materialized
+      left join data_pipelines pipeline on pipeline.schema_id = schemas.id
+        and pipeline.table_name = source.relation_name
+      where source.view_id = input.id and (
+        source_view.filled_at > input.filled_at
         or exists (
-          select from runs r where r.runnable_id = p.id and r.action <> 'DRY_RUN' and r.state in ('OK', 'WARNING')
-            and r.finished_at > i.filled_at))
+          select from runs load
+          where load.runnable_id = pipeline.id and load.action <> 'DRY_RUN' and load.state in ('OK', 'WARNING')
+            and load.finished_at > input.filled_at))
     )
-    order by i.name limit 5`.execute(db)
+    order by input.name limit 5`.execute(db)
   return rows.map(({ name }) => name)
 }

@@ -118,8 +118,9 @@ export async function executeRun(
 }
 
 /**
- * Claims the run if this worker has a free slot for the organisation and its limits allow the run. Otherwise requeues
- * the job and returns DEFERRED. Returns undefined if the run has started, ended or been deleted.
+ * Claims the run if this worker has a free slot for the organisation (`hasSlot`) and its limits allow the run.
+ * Otherwise requeues the job and returns DEFERRED. Returns undefined, and does not requeue, if the run has ended or was
+ * deleted.
  */
 function claimOrDefer(
   { db, clientConcurrency }: RunContext,
@@ -130,7 +131,9 @@ function claimOrDefer(
     if (hasSlot) {
       const limits = { maxRuns: clientConcurrency, mustWait: mustWaitForInputs(run) }
       const claim = await claimRun(trx, run, limits)
-      if (claim || !(await isRunWaiting(trx, run))) return claim
+      if (claim) return claim
+      const canBeClaimedLater = await isRunWaiting(trx, run)
+      if (!canBeClaimedLater) return undefined
     }
     await requeue(trx, deferralSeconds)
     return 'DEFERRED'
@@ -192,17 +195,13 @@ async function endWithError(context: AttemptContext, error: unknown, hasReadByte
     const { retryable, isServerUnavailable } = describeFailure(problem, claim.uid)
     // A warehouse that has been unavailable for this long may never return, so do not wait for it; a busy warehouse
     // will respond.
-    return mayWaitForServer || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
+    const willRespondLater = mayWaitForServer || (retryable && !isServerUnavailable)
+    return willRespondLater ? ('UNKNOWN' as const) : undefined
   })
-  if (publishedResult === 'UNKNOWN')
-    return {
-      ending: await requeue(
-        context,
-        { code: failure.code, message, unfinished: true },
-        retryDelaySeconds(claim.attempt),
-      ),
-      claim,
-    }
+  if (publishedResult === 'UNKNOWN') {
+    const reason = { code: failure.code, message, unfinished: true }
+    return { ending: await requeue(context, reason, retryDelaySeconds(claim.attempt)), claim }
+  }
   if (publishedResult) return recordSuccess(context, publishedResult)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)
@@ -213,7 +212,10 @@ async function endWithError(context: AttemptContext, error: unknown, hasReadByte
   return { ending: isFinished ? 'FAILED' : 'LOST', claim }
 }
 
-/** Requeues a run and its job in one transaction, unless the lease is lost. */
+/**
+ * Requeues a run and its job in one transaction. Returns AGAIN if the attempt failed with the code of the reason,
+ * otherwise HANDED_BACK. Returns LOST, and changes nothing, if the attempt has lost its lease.
+ */
 async function requeue(
   { services, delivery, claim }: AttemptContext,
   reason: RequeueReason,

@@ -97,17 +97,14 @@ export function describeLoad(allTables: readonly LoadedTable[], counts: LoadCoun
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const emptyText = rows === 0 && isMerged !== undefined ? ` ${explainEmptyLoad(isMerged, counts)}` : ''
   const replacesEarlierLoads = pipelineMode !== 'REPLACE' && mode === 'REPLACE'
+  const replacedText = replacesEarlierLoads ? describeReplacedRows(tables) : ''
   const mergedRows = replacesEarlierLoads || emptyText !== '' ? undefined : sumMergedRows(tables)
-  let rowChangesText = ''
-  if (replacesEarlierLoads) rowChangesText = describeReplacedRows(tables)
-  else if (mergedRows) rowChangesText = describeMergedRows(mergedRows, mode)
+  const mergedText = mergedRows ? describeMergedRows(mergedRows, mode) : ''
   const changesNoRow = mode === 'MERGE' && mergedRows !== undefined && isUnchanged(mergedRows)
   const rowsText = changesNoRow ? `Read ${formatRows(rows)} for` : `Loaded ${formatRows(rows)} into`
-  const [firstTable] = tables
-  const target = tables.length === 1 ? `${firstTable!.schema}.${firstTable!.table}` : formatTables(tables)
-  const sentence = `${rowsText} ${target}.${rowChangesText}${emptyText}${describeFirstChanges(allTables)}`
-  const isWidened = allTables.some((table) => table.changes.some(({ kind }) => kind === 'TYPE_WIDENED'))
-  const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
+  const sentence = `${rowsText} ${formatTarget(tables)}.${replacedText}${mergedText}${emptyText}${describeFirstChanges(allTables)}`
+  const isTypeWidened = allTables.some((table) => table.changes.some(({ kind }) => kind === 'TYPE_WIDENED'))
+  const advice = isTypeWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
   const loadedMessage = withAdvice(sentence, advice, { isDataset })
   if (rejected === 0) return loadedMessage
   return `${loadedMessage} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
@@ -161,20 +158,20 @@ export function describeDryRun(allTables: readonly PlannedTable[], rejected: num
 export function describeRestore(allTables: readonly LoadedTable[], publishedAt?: Date): string {
   const tables = dataTablesOf(allTables)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const [first] = tables
-  const target = tables.length === 1 && first ? `${first.schema}.${first.table}` : formatTables(tables)
   const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
-  return `Restored ${formatRows(rows)} in ${target}.${since} The rows that they replaced are kept and can be restored.`
+  return `Restored ${formatRows(rows)} in ${formatTarget(tables)}.${since} The rows that they replaced are kept and can be restored.`
 }
 
 const maxNamedTables = 5
 const maxNamedChanges = 3
 
-/** Formats several tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
-function formatTables(tables: readonly LoadedTable[]): string {
+/** Formats one table as `health.homes`, and several as `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+function formatTarget(tables: readonly LoadedTable[]): string {
+  const { schema, table: firstTable } = tables[0]!
+  if (tables.length === 1) return `${schema}.${firstTable}`
   const tableTexts = tables.slice(0, maxNamedTables).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
   const moreText = tables.length > maxNamedTables ? ` and ${tables.length - maxNamedTables} more` : ''
-  return `${tables.length} tables of ${tables[0]!.schema} (${tableTexts.join(', ')}${moreText})`
+  return `${tables.length} tables of ${schema} (${tableTexts.join(', ')}${moreText})`
 }
 
 export const describeSupersededRows = (rows: number): string =>

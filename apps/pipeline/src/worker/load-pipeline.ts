@@ -53,7 +53,7 @@ import {
   isRebuild,
   isRetryPossible,
   storeStagedRun,
-  readReadingState,
+  readLoadState,
   type StagedRun,
 } from './staged-run-record.ts'
 import { createLoadSuccess, hasWarning, isDatasetRun, listPublishedTables, type StoredCursor } from './load-result.ts'
@@ -113,7 +113,7 @@ async function loadRun(context: RunContext, attempt: RunAttempt): Promise<RunSuc
   if (earlierPublication) {
     log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return createLoadSuccess(warehouse, earlierPublication.tables, claim.rowsRejected, {
-      mode: chooseWriteMode(claim, pipeline, undefined),
+      mode: findUsedWriteMode(claim, pipeline, undefined),
       pipelineMode: pipeline.writeMode,
       isDataset: isDatasetRun(claim),
     })
@@ -135,7 +135,7 @@ async function loadRun(context: RunContext, attempt: RunAttempt): Promise<RunSuc
   return createLoadSuccess(warehouse, tables, rejectedRows, {
     sourceRows,
     isMerged,
-    mode: chooseWriteMode(claim, pipeline, isMerged),
+    mode: findUsedWriteMode(claim, pipeline, isMerged),
     pipelineMode: pipeline.writeMode,
     ownTable: pipeline,
     cursor,
@@ -147,18 +147,19 @@ async function loadRun(context: RunContext, attempt: RunAttempt): Promise<RunSuc
 }
 
 /**
- * Returns the mode in which a run wrote its rows. Returns undefined for an incremental load if it is unknown whether
- * the rows were merged.
+ * Returns the mode in which a run wrote its rows. `isMerged` says whether it kept the existing rows, and is undefined
+ * if that is unknown because an earlier attempt published the rows. The mode of an incremental load is then unknown.
  */
-function chooseWriteMode(
+function findUsedWriteMode(
   { mode, input }: RunAttempt['claim'],
   pipeline: PipelineToLoad,
   isMerged: boolean | undefined,
 ): WriteMode | undefined {
   if (pipeline.writeMode !== 'REPLACE') {
-    const replacesRows = isRebuild(input) || isMerged === false
-    return replacesRows ? 'REPLACE' : pipeline.writeMode
+    const replacedRows = isRebuild(input) || isMerged === false
+    return replacedRows ? 'REPLACE' : pipeline.writeMode
   }
+  // An incremental load merges its rows even if the pipeline replaces rows otherwise.
   if (isMerged === undefined) return mode === 'FULL' ? 'REPLACE' : undefined
   return isMerged ? 'MERGE' : 'REPLACE'
 }
@@ -188,7 +189,10 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
 
 const loadActions = { RUN: loadRun, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
-/** Executes all steps of a load except publishing. Returns what a load would publish. */
+/**
+ * Executes all steps of a load except publishing. Stores the plan of the tables with the run, and returns a message
+ * about it. Throws if the kind of warehouse does not support dry runs.
+ */
 async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(context.db, claim.subject.id)
@@ -201,26 +205,22 @@ async function dryRun(context: RunContext, attempt: RunAttempt): Promise<RunSucc
   const warehouse = await context.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => listRunsWithStaging(context.db, attempt))
   if (pipeline.hasPendingDrop) await dropLeftover(context.db, warehouse, { client: claim.client, ...pipeline })
-  let tables: readonly PlannedTable[] = []
-  const onPlanned = async (plan: readonly PlannedTable[]) => {
-    tables = plan
-    await storePlan(context.db, claim, plan)
+  let plannedTables: readonly PlannedTable[] = []
+  const onPlan = async (tables: readonly PlannedTable[]) => {
+    plannedTables = tables
+    await storePlan(context.db, claim, tables)
   }
   const {
     rejected: rejectedRows,
     merged: isMerged,
     nothingNew: nothingNewMessage,
-  } = await stageAndPublish(context, attempt, pipeline, warehouse, onPlanned)
-  for (const table of tables) logChanges(log, table)
-  const plannedRows = tables.map(({ rowsAfter, changes, listsTables }) => ({
-    rows: rowsAfter,
-    changes,
-    ...(listsTables && { listsTables }),
-  }))
-  const needsWarning = nothingNewMessage !== undefined || hasWarning(plannedRows, rejectedRows, isMerged)
+  } = await stageAndPublish(context, attempt, pipeline, warehouse, onPlan)
+  for (const table of plannedTables) logChanges(log, table)
+  const tablesAfterLoad = plannedTables.map((table) => ({ ...table, rows: table.rowsAfter }))
+  const needsWarning = nothingNewMessage !== undefined || hasWarning(tablesAfterLoad, rejectedRows, isMerged)
   return {
     state: needsWarning ? 'WARNING' : 'OK',
-    message: [describeDryRun(tables, rejectedRows), nothingNewMessage].filter(Boolean).join(' '),
+    message: [describeDryRun(plannedTables, rejectedRows), nothingNewMessage].filter(Boolean).join(' '),
     rowsWritten: 0,
     bytesWritten: 0,
     rowsRejected: rejectedRows,
@@ -349,11 +349,11 @@ async function stageAndPublish(
     nothingNew: (why) => void (nothingNew = why),
   }
   const target = { schema: pipeline.schema, table: pipeline.table }
-  const { cursor, last, digest } = await readReadingState(claim, pipeline, warehouse)
+  const { cursor, lastShape, digest } = await readLoadState(claim, pipeline, warehouse)
   // The schema of a table that was loaded before is complete.
-  if (!last && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
+  if (!lastShape && !onPlan) await warehouse.catalog.ensureSchema(pipeline.schema)
   const definition = sourceDefinitionDigest(pipeline)
-  const previousShape = discardOutdatedShape(definition, last)
+  const previousShape = discardOutdatedShape(definition, lastShape)
   const source = await readSource(context, claim.client, pipeline)
   const transformation = await readTransformation(context, claim.client, pipeline)
   const writeMode = isRebuild(input) || pipeline.reset ? 'REPLACE' : pipeline.writeMode
@@ -469,6 +469,7 @@ async function recoverFromLedger(
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
 ): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
+  // `fenceRun` also ends the ability of these attempts to publish.
   const publication = await warehouse?.loader.fenceRun(uid, attempt).catch((error: unknown) => {
     if (isWarehouseGone(error)) return undefined
     throw error

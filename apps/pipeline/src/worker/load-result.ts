@@ -31,38 +31,40 @@ export async function listPublishedTables(
   }: { ownTable?: OwnTable | undefined; mode?: WriteMode | undefined; cursor?: StoredCursor | undefined } = {},
 ): Promise<PublishedTableSize[]> {
   if (!ownTable) return []
-  const describePublication = (name: string) => {
-    const loadedTable = loaded.find(({ table }) => table === name)
-    if (!loadedTable) return {}
-    const { rows, bytes, changes, rowsBefore, merged } = loadedTable
-    return {
-      publication: {
-        rows,
-        bytes,
-        changes,
-        ...(mode && { mode }),
-        ...(rowsBefore !== undefined && { rowsBefore }),
-        ...(merged && { merged }),
-      },
-    }
-  }
   const { schema } = ownTable
   try {
     const furtherTables = cursor
       ? furtherTablesOf(cursor.value, ownTable.table)
       : await listFurtherTables(warehouse, schema, ownTable.table)
-    const otherTables = [...furtherTables, ...loaded.map(({ table }) => table)].filter(
-      (name) => name !== ownTable.table,
-    )
-    const names = [ownTable.table, ...otherTables.toSorted()]
-    const tables = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
+    const otherTables = new Set([...furtherTables, ...loaded.map(({ table }) => table)])
+    otherTables.delete(ownTable.table)
+    const names = [ownTable.table, ...[...otherTables].toSorted()]
+    const tables = await warehouse.catalog.findTables(names.map((name) => ({ schema, name })))
     return tables.map(({ name, rowCount, size }) => {
-      return { schema, name, rows: rowCount, size, ...describePublication(name) }
+      const loadedTable = loaded.find(({ table }) => table === name)
+      return { schema, name, rows: rowCount, size, ...(loadedTable && describePublication(loadedTable, mode)) }
     })
   } catch {
-    return loaded.map(({ table, rows, bytes }) => {
-      return { schema, name: table, rows, size: bytes, ...describePublication(table) }
+    return loaded.map((loadedTable) => {
+      const { table, rows, bytes } = loadedTable
+      return { schema, name: table, rows, size: bytes, ...describePublication(loadedTable, mode) }
     })
+  }
+}
+
+function describePublication(
+  { rows, bytes, changes, rowsBefore, merged }: LoadedTable,
+  mode: WriteMode | undefined,
+): Pick<PublishedTableSize, 'publication'> {
+  return {
+    publication: {
+      rows,
+      bytes,
+      changes,
+      ...(mode && { mode }),
+      ...(rowsBefore !== undefined && { rowsBefore }),
+      ...(merged && { merged }),
+    },
   }
 }
 
@@ -121,22 +123,17 @@ export async function createLoadSuccess(
     isDataset = false,
   }: LoadSummary = {},
 ): Promise<RunSuccess> {
-  const dataTables = dataTablesOf(tables)
-  const rowsWritten = dataTables.reduce((sum, { rows }) => sum + rows, 0)
   // An increment of a source often has no rows. A file that is appended or merged should have some.
-  const mayBeEmpty = isMerged && (pipelineMode === 'REPLACE' || tables.length === 0)
+  const isIncrement = pipelineMode === 'REPLACE'
+  const mayBeEmpty = isMerged && (isIncrement || tables.length === 0)
   const needsWarning = nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, mayBeEmpty)
+  const loadMessage =
+    nothingNewMessage ??
+    describeLoad(tables, { rejected: rejectedRows, sourceRows, isMerged, mode, pipelineMode, isDataset })
   return {
     state: needsWarning ? 'WARNING' : 'OK',
-    message: [
-      nothingNewMessage ??
-        describeLoad(tables, { rejected: rejectedRows, sourceRows, isMerged, mode, pipelineMode, isDataset }),
-      describeHints(hints, { isDataset }),
-      fullReadReason,
-    ]
-      .filter(Boolean)
-      .join(' '),
-    rowsWritten,
+    message: [loadMessage, describeHints(hints, { isDataset }), fullReadReason].filter(Boolean).join(' '),
+    rowsWritten: dataTablesOf(tables).reduce((sum, { rows }) => sum + rows, 0),
     bytesWritten: tables.reduce((sum, { bytes }) => sum + bytes, 0),
     rowsRejected: rejectedRows,
     tables: await listPublishedTables(warehouse, tables, { ownTable, mode, cursor }),

@@ -4,8 +4,9 @@ import { createAmbiguousTableRefusal, combineRefusals, createOldRowsRefusal } fr
 import { listGroupChecks, readRunVariables } from '../quality-checks/encrypted-run-variables.ts'
 import { deleteCheckResults, insertCheckResult } from '../quality-checks/check-result-repository.ts'
 import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-check-group-run.ts'
-import { type CheckOutcome, runChecks } from '../quality-checks/run-checks.ts'
-import type { PublishOptions, Warehouse } from '@sluice/warehouses/warehouse'
+import { type CheckOutcome, type CheckRunContext, type CheckToRun, runChecks } from '../quality-checks/run-checks.ts'
+import type { Variables } from '../variables/variables.ts'
+import type { PublishOptions, ReadyTable, Warehouse } from '@sluice/warehouses/warehouse'
 import type { PipelineToLoad } from './read-pipeline.ts'
 import { logOutcome, querySlotTimeout, queuedLimits } from './run-check-group.ts'
 import type { RunAttempt, RunContext } from './run-handler.ts'
@@ -31,31 +32,41 @@ export function qualityGate(
     }
     const variables = await readRunVariables(db, claim.client, keyRing)
     redaction.add(...variables.textsToRedact)
-    const otherSchemas = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
-    const outcomes: CheckOutcome[] = []
-    {
-      await using preview = await warehouse.loader.exposeStagedRows(tables, {
-        run: claim.uid,
-        attempt: claim.attempt,
-      })
-      await failpoint('at-gate')
-      const checkContext = {
-        warehouse,
-        variables,
-        schemas: [preview.schema, schema, ...otherSchemas],
-        limits: queuedLimits,
-        slotTimeoutSeconds: querySlotTimeout,
-        refusal: combineRefusals(createOldRowsRefusal(preview, tables), createAmbiguousTableRefusal(warehouse, 2)),
-        signal,
-      }
-      for await (const outcome of runChecks(checks, checkContext)) {
-        outcomes.push(outcome)
-        await insertCheckResult(db, claim, outcomes.length, outcome)
-        logOutcome(log, outcome)
-      }
-    }
+    const outcomes = await checkStagedRows(checks, variables, tables, signal)
     const { status, message } = summarizeOutcomes(outcomes)
     if (status !== 'OK')
       throw new LoadProblem(qualityFailedCode, `${message} The new rows are not published, and the old data stays.`)
+  }
+
+  /** Runs the checks on the staged rows, and stores and logs each outcome. */
+  async function checkStagedRows(
+    checks: readonly CheckToRun[],
+    variables: Variables,
+    tables: readonly ReadyTable[],
+    signal: AbortSignal,
+  ): Promise<CheckOutcome[]> {
+    const otherSchemas = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
+    await using preview = await warehouse.loader.exposeStagedRows(tables, { run: claim.uid, attempt: claim.attempt })
+    await failpoint('at-gate')
+    const preferredSchemas = [preview.schema, schema]
+    const checkContext: CheckRunContext = {
+      warehouse,
+      variables,
+      schemas: [...preferredSchemas, ...otherSchemas],
+      limits: queuedLimits,
+      slotTimeoutSeconds: querySlotTimeout,
+      refusal: combineRefusals(
+        createOldRowsRefusal(preview, tables),
+        createAmbiguousTableRefusal(warehouse, preferredSchemas.length),
+      ),
+      signal,
+    }
+    const outcomes: CheckOutcome[] = []
+    for await (const outcome of runChecks(checks, checkContext)) {
+      outcomes.push(outcome)
+      await insertCheckResult(db, claim, outcomes.length, outcome)
+      logOutcome(log, outcome)
+    }
+    return outcomes
   }
 }

@@ -3,7 +3,7 @@ import { prepared } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { isTableOfAnother } from '../deleted-tables/table-ownership.ts'
+import { isOwnedByAnother } from '../deleted-tables/table-ownership.ts'
 import { LoadProblem } from '@sluice/warehouses/load-row-streams'
 import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
@@ -101,7 +101,7 @@ export async function* assertTableOwnership(
 ): AsyncGenerator<RowStream, void, void> {
   for await (const rowStream of rowStreams) {
     const isAdditionalTable = rowStream.table !== '' && rowStream.table !== table
-    if (isAdditionalTable && (await isTableOfAnother(db, { client, schema, table: rowStream.table }, table)))
+    if (isAdditionalTable && (await isOwnedByAnother(db, { client, schema, table: rowStream.table }, table)))
       throw new LoadProblem(
         'TABLE_TAKEN',
         `The source also fills the table "${rowStream.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,

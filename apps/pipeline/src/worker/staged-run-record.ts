@@ -42,10 +42,11 @@ interface StoredRun {
   counts: RunCounts
 }
 
-/** The state of the last load, and a digest of everything that determines which rows the source returns. */
-export interface ReadingState {
+/** The state that the last load left, and a digest of everything that determines which rows the source returns. */
+export interface LoadState {
   cursor: unknown
-  last: SourceShape | undefined
+  /** The columns of the last load; undefined if there was none, or if this run rebuilds the table. */
+  lastShape: SourceShape | undefined
   digest: string
 }
 
@@ -53,28 +54,29 @@ export interface ReadingState {
 const formatVersion = 3
 
 /**
- * Returns the reading state of this attempt. The caller must read the pipeline before the variables: if a variable
- * changes in between, the digest of the next attempt then differs.
+ * Reads the state that the last load of the pipeline left in the warehouse. Also returns a digest of everything that
+ * determines the rows of this attempt. The caller must read the pipeline, which contains the versions of all variables,
+ * before the variables: if a variable changes in between, the digest of the next attempt then differs.
  */
-export async function readReadingState(
+export async function readLoadState(
   { mode, input }: Claim,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-): Promise<ReadingState> {
+): Promise<LoadState> {
   const { schema, table } = pipeline
   const { cursor, sourceShape } = await warehouse.loader.findLastLoad(schema, table)
-  const last = isRebuild(input) ? undefined : sourceShape
+  const lastShape = isRebuild(input) ? undefined : sourceShape
   // These two fields do not influence the rows. `hasPendingDrop` even changes when the first attempt drops the table.
   const { hasPendingDrop: _hasPendingDrop, retainsStaging: _retainsStaging, ...readSettings } = pipeline
-  const determiningValues = [formatVersion, readSettings, mode, input, cursor, last]
-  return { cursor, last, digest: hash('sha256', JSON.stringify(determiningValues)) }
+  const determiningValues = [formatVersion, readSettings, mode, input, cursor, lastShape]
+  return { cursor, lastShape, digest: hash('sha256', JSON.stringify(determiningValues)) }
 }
 
 export const isRebuild = (input: unknown): boolean => (input as { rebuild?: boolean }).rebuild === true
 
 /**
- * Stores what a later attempt needs to publish the staged rows. Returns false if that fails; the attempt continues
- * anyway.
+ * Stores what a later attempt needs to publish the staged rows. Returns false if the warehouse cannot describe them, if
+ * the lease is lost, or if the database reports an error: the attempt can continue without this record.
  */
 export async function storeStagedRun(
   db: Kysely<DB>,
@@ -84,9 +86,9 @@ export async function storeStagedRun(
   { load, counts }: StagedRun,
 ): Promise<boolean> {
   const { tables, ...loadWithoutTables } = load
-  const loads = await warehouse.loader.describeStaged(tables, signal)
-  if (loads === undefined) return false
-  const state: StoredRun = { loads, feeds: loadWithoutTables, counts }
+  const describedTables = await warehouse.loader.describeStaged(tables, signal)
+  if (describedTables === undefined) return false
+  const state: StoredRun = { loads: describedTables, feeds: loadWithoutTables, counts }
   return storeStagedLoads(db, claim, { digest, state }).catch(() => false)
 }
 
@@ -102,8 +104,9 @@ export async function adoptStagedRun(
 ): Promise<StagedRun | undefined> {
   const stagedLoads = await findStagedLoads(db, claim)
   if (!stagedLoads) return undefined
-  const { digest } = await readReadingState(claim, pipeline, warehouse)
-  if (digest !== stagedLoads.digest) {
+  const { digest } = await readLoadState(claim, pipeline, warehouse)
+  const wouldReadOtherRows = digest !== stagedLoads.digest
+  if (wouldReadOtherRows) {
     log.write(
       'INFO',
       'LOW',
@@ -111,15 +114,15 @@ export async function adoptStagedRun(
     )
     return undefined
   }
-  const { loads, feeds, counts } = stagedLoads.state as StoredRun
-  const adoptedTables = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
-  if (!adoptedTables) return undefined
+  const { loads: describedTables, feeds: loadWithoutTables, counts } = stagedLoads.state as StoredRun
+  const tables = await warehouse.loader.adoptStaged(pipeline.schema, describedTables, claim.attempt, signal)
+  if (!tables) return undefined
   log.write(
     'INFO',
     'LOW',
     `Attempt ${stagedLoads.attempt} staged all rows. They are published without reading the source again.`,
   )
-  return { load: { ...feeds, tables: adoptedTables }, counts }
+  return { load: { ...loadWithoutTables, tables }, counts }
 }
 
 /** Returns whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */
@@ -128,8 +131,10 @@ export async function isRetryPossible(
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,
   error: unknown,
 ): Promise<boolean> {
-  const { expected, retryable } = describeFailure(signal.aborted ? signal.reason : findOriginalError(error), claim.uid)
-  if (expected && !retryable) return false
+  const cause: unknown = signal.aborted ? signal.reason : findOriginalError(error)
+  const { expected, retryable } = describeFailure(cause, claim.uid)
+  const endsRun = expected && !retryable
+  if (endsRun) return false
   try {
     const run = await db
       .selectFrom('runs')
@@ -139,6 +144,7 @@ export async function isRetryPossible(
       .executeTakeFirst()
     return run !== undefined
   } catch {
+    // While the database is unavailable, the run cannot end either.
     return true
   }
 }

@@ -107,14 +107,18 @@ interface EndedJob {
  */
 async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
   const { rows } = await sql<EndedJob>`
-    update workflow_run_jobs j
-    set state = coalesce(c.state, 'FAILED'), finished_at = coalesce(c.finished_at, now())
-    from workflow_run_jobs w left join runs c on c.id = w.child_run_id
-    where w.run_id = ${run.id} and (j.run_id, j.step, j.job) = (w.run_id, w.step, w.job) and case w.state
-      when 'RUNNING' then coalesce(c.state not in ('QUEUED', 'RUNNING'), true)
-      when 'CANCELLED' then coalesce(c.state in ('OK', 'WARNING'), false)
-      else false end
-    returning j.name, j.state`.execute(trx)
+    with ended_job as (
+      select job.step, job.job, coalesce(job_run.state, 'FAILED') as state,
+        coalesce(job_run.finished_at, now()) as finished_at
+      from workflow_run_jobs job left join runs job_run on job_run.id = job.child_run_id
+      where job.run_id = ${run.id} and (
+        (job.state = 'RUNNING' and (job_run.id is null or job_run.state not in ('QUEUED', 'RUNNING')))
+        or (job.state = 'CANCELLED' and job_run.state in ('OK', 'WARNING'))))
+    update workflow_run_jobs job
+    set state = ended_job.state, finished_at = ended_job.finished_at
+    from ended_job
+    where job.run_id = ${run.id} and job.step = ended_job.step and job.job = ended_job.job
+    returning job.name, job.state`.execute(trx)
   for (const { name, state } of rows)
     await writeLog(trx, run, logLevels[state], 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
 }

@@ -41,14 +41,16 @@ export function chooseNextAction<Job extends RunJob>(
     return runningJobs.length > 0 ? { type: 'wait' } : { type: 'end', state: computeEndState(jobs) }
   if (strategy === 'STOP' && jobs.some(hasFailed)) return { type: 'skip', jobs: waitingJobs }
 
-  const currentStep = Math.min(...[...waitingJobs, ...runningJobs].map(({ step }) => step))
-  const waitingInStep = waitingJobs.filter(({ step }) => step === currentStep).toSorted((a, b) => a.job - b.job)
-  // All jobs of the step are running or have ended.
-  if (waitingInStep.length === 0) return { type: 'wait' }
-  const hasStepStarted = jobs.some((job) => job.step === currentStep && hasRun(job))
-  const stepStart = hasStepStarted ? undefined : computeStepStart(jobs, currentStep)
+  const firstUnfinishedStep = Math.min(...[...waitingJobs, ...runningJobs].map(({ step }) => step))
+  const waitingInStep = waitingJobs
+    .filter(({ step }) => step === firstUnfinishedStep)
+    .toSorted((one, other) => one.job - other.job)
+  const [firstJob] = waitingInStep
+  // If no job of the step is waiting, wait for its running jobs.
+  if (!firstJob) return { type: 'wait' }
+  const hasStepStarted = jobs.some((job) => job.step === firstUnfinishedStep && hasRun(job))
+  const stepStart = hasStepStarted ? undefined : computeStepStart(jobs, firstUnfinishedStep)
   if (stepStart && stepStart > now) return { type: 'wait', until: stepStart }
-  const firstJob = waitingInStep[0]!
   if (firstJob.executionMode === 'PARALLEL') return { type: 'start', jobs: waitingInStep }
   if (runningJobs.length > 0) return { type: 'wait' }
   return { type: 'start', jobs: [firstJob] }

@@ -4,7 +4,7 @@ import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { kobotoolbox } from '@sluice/connectors/testing/kobotoolbox-stand-in'
 import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
-import { isTableOfAnother } from '../../src/deleted-tables/table-ownership.ts'
+import { isOwnedByAnother } from '../../src/deleted-tables/table-ownership.ts'
 
 let service: Service
 let client: string
@@ -193,8 +193,8 @@ describe('end to end: KoboToolbox survey', () => {
       .where('uid', '=', schema)
       .executeTakeFirstOrThrow()
     const name = { client, schema: schema_name, table: 'long__x__y' }
-    expect(await isTableOfAnother(db, name, 'long')).toBe(true)
-    expect(await isTableOfAnother(db, name, 'long__x')).toBe(false)
-    expect(await isTableOfAnother(db, { ...name, table: 'long__other' }, 'long')).toBe(false)
+    expect(await isOwnedByAnother(db, name, 'long')).toBe(true)
+    expect(await isOwnedByAnother(db, name, 'long__x')).toBe(false)
+    expect(await isOwnedByAnother(db, { ...name, table: 'long__other' }, 'long')).toBe(false)
   })
 })

@@ -25,17 +25,18 @@ export function createRowConverter(
   }))
 
   return (row) => {
-    const value: DataValue = {}
+    const dataValue: DataValue = {}
     for (const { field, index, format } of fields) {
       const cell = row[index] ?? null
       if (cell === null) continue
-      if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
-      else value[field] = format(toText(cell))
+      if (field === 'followUp' || field === 'deleted') dataValue[field] = cell === true || cell === 'true'
+      else dataValue[field] = format(toText(cell))
     }
-    // A row that deletes a value may omit the value.
-    if (value.value === undefined && !value.deleted) return 'EMPTY'
-    const emptyField = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
-    return emptyField ? { column: emptyField, reason: `The row has no ${emptyField}.`, value } : { value }
+    // A row that deletes a data value may omit the field `value`.
+    if (dataValue.value === undefined && !dataValue.deleted) return 'EMPTY'
+    const emptyField = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !dataValue[field]?.trim())
+    if (emptyField) return { column: emptyField, reason: `The row has no ${emptyField}.`, value: dataValue }
+    return { value: dataValue }
   }
 }
 
@@ -55,9 +56,10 @@ function toText(cell: Exclude<RowCell, null>): string {
 /** Formats a number without an exponent, because DHIS2 cannot parse exponents. */
 function formatPlainNumber(value: number): string {
   const text = String(value)
-  const [, sign = '', firstDigit = '', fractionDigits = '', exponent] =
-    /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
-  if (exponent === undefined) return text
+  const scientificNotation = /^(?<sign>-?)(?<firstDigit>\d)(?:\.(?<fractionDigits>\d+))?e(?<exponent>[+-]\d+)$/
+  const parts = scientificNotation.exec(text)?.groups
+  if (!parts) return text
+  const { sign = '', firstDigit = '', fractionDigits = '', exponent } = parts
   const digits = firstDigit + fractionDigits
   // The number of digits before the decimal point. Negative if there are zeros directly after the point.
   const pointPosition = 1 + Number(exponent)

@@ -114,14 +114,10 @@ export function listRejects(
   items: readonly ValueItem[],
   redact: (text: string) => string,
 ): RowRejections {
-  const rejectedIndexes = new Set<number>()
+  const explainedIndexes = new Set<number>()
   const rows: RejectedRow[] = []
   const findIndexes = createConflictFinder(items)
 
-  function reject(index: number, reason: string, column?: string): void {
-    rejectedIndexes.add(index)
-    addReason(index, reason, column)
-  }
   function addReason(index: number, reason: string, column?: string): void {
     const { line, json: raw } = items[index]!
     if (rows.length < maxReasons) rows.push({ line, ...(column && { column }), reason, raw })
@@ -130,18 +126,23 @@ export function listRejects(
   for (const conflict of summary.conflicts) {
     const indexes = findIndexes(conflict)
     const column = conflict.property && redact(conflict.property).slice(0, 100)
-    const reason = redact(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
-    for (const index of indexes) reject(index, reason, column)
+    for (const index of indexes) {
+      explainedIndexes.add(index)
+      addReason(index, redact(conflict.reason), column)
+    }
     // Report a conflict that names no row with the first row of the request.
-    if (indexes.length === 0) addReason(0, reason, column)
+    if (indexes.length === 0) addReason(0, redact(describeConflict(conflict)), column)
   }
-  // Newer versions of DHIS2 list all rejected values, including those without a conflict.
-  const listedIndexes = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
-  for (const index of listedIndexes ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
-  if (listedIndexes) return { rows, rejected: listedIndexes.size }
-  // If there are conflicts but none names a value, the number of ignored values is the best estimate of rejected rows.
-  const estimate = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
-  return { rows, rejected: rejectedIndexes.size || estimate }
+
+  // Newer versions of DHIS2 list the indexes of all rejected values, including those without a conflict.
+  if (summary.rejected) {
+    const rejectedIndexes = new Set(summary.rejected.filter((index) => index < items.length))
+    for (const index of rejectedIndexes.difference(explainedIndexes)) addReason(index, noReasonGiven)
+    return { rows, rejected: rejectedIndexes.size }
+  }
+  if (explainedIndexes.size > 0 || summary.conflicts.length === 0) return { rows, rejected: explainedIndexes.size }
+  // No conflict names a value, so the number of ignored values is the best estimate of rejected rows.
+  return { rows, rejected: Math.min(summary.ignored, items.length) }
 }
 
 const describeConflict = ({ object, reason }: Conflict): string =>

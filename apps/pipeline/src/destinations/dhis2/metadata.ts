@@ -90,12 +90,12 @@ interface DataSet {
 }
 
 /**
- * Returns a function that returns the id of the data set with a data element. If several data sets contain the element,
- * it returns the largest one, so that few requests are needed.
+ * Reads all data sets. Returns a function that finds the data set of a data element. If several data sets contain the
+ * element, it chooses the largest one, so that few requests are needed.
  */
 export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
-  const nameOfElement = createNameReader(scheme)
+  const identifierOf = createIdentifierReader(scheme)
   const elementFields = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
   const dataSetResponse = (await dhis2.get(
     'dataSets',
@@ -103,23 +103,23 @@ export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, sign
     signal,
   )) as { dataSets?: unknown }
   const dataSets = (Array.isArray(dataSetResponse.dataSets) ? dataSetResponse.dataSets : []) as DataSet[]
-  // Later data sets replace earlier ones in the map, so sort the largest one last.
-  const smallestFirst = dataSets.toSorted(
-    (one, other) =>
-      (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||
-      String(other.id).localeCompare(String(one.id)),
+  // Sort equal sizes by id, so that the choice does not depend on the order of the response.
+  const largestFirst = dataSets.toSorted(
+    (one, other) => countElements(other) - countElements(one) || String(one.id).localeCompare(String(other.id)),
   )
   const dataSetByElement = new Map<string, string>()
-  for (const { id, dataSetElements = [] } of smallestFirst)
+  for (const { id, dataSetElements = [] } of largestFirst)
     for (const { dataElement } of dataSetElements) {
-      const name = dataElement && nameOfElement(dataElement)
-      if (id && name) dataSetByElement.set(name, id)
+      const identifier = dataElement && identifierOf(dataElement)
+      if (id && identifier && !dataSetByElement.has(identifier)) dataSetByElement.set(identifier, id)
     }
   return (dataElement) => dataSetByElement.get(dataElement)
 }
 
+const countElements = ({ dataSetElements = [] }: DataSet): number => dataSetElements.length
+
 /** Returns a function that reads the identifier of a data element in an id scheme of DHIS2. */
-function createNameReader(scheme: string): (dataElement: DataElement) => string | undefined {
+function createIdentifierReader(scheme: string): (dataElement: DataElement) => string | undefined {
   const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
   if (attribute)
     return ({ attributeValues = [] }) =>

@@ -32,8 +32,8 @@ export interface DataSet {
 }
 
 /**
- * Sends values in one or several requests. If a request is too large, halves the size of all further requests, but not
- * below `minValues`: then `postValues` throws the error of the request.
+ * Sends values in one or several requests. If a request is too large, halves the size of all further requests in
+ * `limits`, but not below `minValues`: at that size, `postValues` does not throw `RequestTooLarge`.
  */
 export async function sendChunk(
   sendOptions: SendOptions,
@@ -41,20 +41,19 @@ export async function sendChunk(
   dataSet?: DataSet,
 ): Promise<void> {
   const { limits, policy, signal, log, onSent } = sendOptions
-  // The chunk may have more values than a request may have, because the limit may have decreased since the chunk was
-  // created.
-  let position = 0
-  while (position < items.length) {
-    const chunk = items.slice(position, position + limits.values)
-    const body = createBody(chunk, dataSet)
+  let sentCount = 0
+  while (sentCount < items.length) {
+    const requestItems = items.slice(sentCount, sentCount + limits.values)
+    const body = createBody(requestItems, dataSet)
     try {
       const summary = await retryRequest(() => postValues(sendOptions, body, dataSet), { policy, signal, log })
-      onSent(chunk, summary, Buffer.byteLength(body))
-      position += chunk.length
+      onSent(requestItems, summary, Buffer.byteLength(body))
+      sentCount += requestItems.length
     } catch (error) {
       if (!(error instanceof RequestTooLarge)) throw error
-      limits.values = Math.max(minValues, Math.ceil(chunk.length / 2))
-      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${chunk.length}.`)
+      const tooMany = requestItems.length
+      limits.values = Math.max(minValues, Math.ceil(tooMany / 2))
+      log('WARN', 'MEDIUM', `${error.message} Requests now have ${limits.values} values instead of ${tooMany}.`)
     }
   }
 }
@@ -96,10 +95,10 @@ async function postValues(
   const summary = parseImportSummary(response)
   if (!summary) throw createRefusal(dhis2, response)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
-  const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
-  const concernsNoValue = conflicts.every(({ indexes }) => indexes.length === 0)
-  // DHIS2 rejected the whole request, not individual values.
-  if (status === 'ERROR' && hasNoCounts && concernsNoValue) throw createRefusal(dhis2, response)
+  const countsNoValue = imported + updated + ignored + deleted === 0 && !rejected?.length
+  const hasOnlyGeneralConflicts = conflicts.every(({ indexes }) => indexes.length === 0)
+  const isWholeRequestRejected = status === 'ERROR' && countsNoValue && hasOnlyGeneralConflicts
+  if (isWholeRequestRejected) throw createRefusal(dhis2, response)
   return summary
 }
 

@@ -9,6 +9,7 @@ import { successfulStates, underWay } from '../../runs/run-states.ts'
 import { computeNextRun } from '../../schedules/next-run.ts'
 import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
 import { toSchedule } from '../../schedules/schedule.ts'
+import { databaseClock } from '../../schedules/scheduler-context.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
 interface NoSuccessOptions {
@@ -44,62 +45,77 @@ export function alertNoSuccess({ db, identity, intervalMs = 300_000 }: NoSuccess
     async run(signal) {
       if (performance.now() - checkedAt < intervalMs) return 0
       checkedAt = performance.now()
-      const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
-      const now = clock[0]!.now.getTime()
+      const now = await databaseClock(db)
       let alertsWritten = 0
       for (let lastId = 0; ; ) {
-        const candidates = await listOverdue(db, lastId)
-        const overdueRunnables = candidates.filter((row) => isRunOverdue(row, now))
-        if (overdueRunnables.length > 0) {
-          const clients = await identity.clients([...new Set(overdueRunnables.map(({ client }) => client))])
-          for (const row of overdueRunnables) {
-            signal.throwIfAborted()
-            const client = clients.get(row.client)
-            if (client && !client.disabled && client.pipelinesEnabled)
-              alertsWritten += await writeAlert(db, row, clock[0]!.now)
-          }
+        const page = await listWithoutSuccess(db, lastId)
+        const overdueRunnables = page.filter((row) => isRunOverdue(row, now))
+        for (const runnable of await filterByActiveClient(identity, overdueRunnables)) {
+          signal.throwIfAborted()
+          alertsWritten += await writeAlert(db, runnable, now)
         }
-        if (candidates.length < batchSize) return alertsWritten
-        lastId = candidates.at(-1)!.id
+        if (page.length < batchSize) return alertsWritten
+        lastId = page.at(-1)!.id
       }
     },
   }
 }
 
+/** Returns the objects of organisations that exist, are not disabled and may run pipelines. */
+async function filterByActiveClient(
+  identity: NoSuccessOptions['identity'],
+  runnables: readonly OverdueRunnable[],
+): Promise<OverdueRunnable[]> {
+  if (runnables.length === 0) return []
+  const clients = await identity.clients([...new Set(runnables.map(({ client }) => client))])
+  return runnables.filter((runnable) => {
+    const client = clients.get(runnable.client)
+    return client !== undefined && !client.disabled && client.pipelinesEnabled
+  })
+}
+
 /** True if the first run that the schedule plans after `since` is at least an hour late. */
-const isRunOverdue = (row: OverdueRunnable, now: number): boolean => {
+const isRunOverdue = (row: OverdueRunnable, now: Date): boolean => {
   const { run } = computeNextRunOrDisable(
     () => computeNextRun(toSchedule(row), row.zone ?? 'UTC', row.since.getTime()),
     () => {},
   )
-  return run !== undefined && run + msPerHour <= now
+  return run !== undefined && run + msPerHour <= now.getTime()
 }
 
-/** Returns the next scheduled objects without a recent success, in the order of their ids, after `afterId`. */
-async function listOverdue(db: Kysely<DB>, afterId: number): Promise<OverdueRunnable[]> {
+/**
+ * Returns the next scheduled objects after `afterId`, by id, that had no success for the number of hours in the setting
+ * ALERT_EMAIL, and about which no email was written since. Excludes objects with an unfinished run of the last hour,
+ * and pipelines that have already loaded their uploaded file.
+ */
+async function listWithoutSuccess(db: Kysely<DB>, afterId: number): Promise<OverdueRunnable[]> {
+  const successful = sql`any(${[...successfulStates]}::text[])`
+  const unfinished = sql`any(${[...underWay]}::text[])`
   const { rows } = await sql<OverdueRunnable>`
-    with watched as (
+    with no_success_setting as (
       select client, substring(value from 'NO_SUCCESS_(\\d{1,5})_HOURS')::int as hours from settings
       where key = 'ALERT_EMAIL' and value ~ 'NO_SUCCESS_\\d{1,5}_HOURS')
-    select r.*, w.hours, t.since, success.finished_at as last_success,
-      unsuccessful.uid as last_run, unsuccessful.error_code as last_code, unsuccessful.message as last_message
-    from watched w
-    join runnables r on r.client = w.client
-    left join data_pipelines p on p.id = r.id
+    select runnable.*, no_success_setting.hours, waiting.since, last_success.finished_at as last_success,
+      failure.uid as last_run, failure.error_code as last_code, failure.message as last_message
+    from no_success_setting
+    join runnables runnable on runnable.client = no_success_setting.client
+    left join data_pipelines pipeline on pipeline.id = runnable.id
     left join lateral (
-      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successfulStates]}::text[])
-      order by id desc limit 1) success on true
+      select finished_at from runs where runnable_id = runnable.id and action = 'RUN' and state = ${successful}
+      order by id desc limit 1) last_success on true
     left join lateral (
-      select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action = 'RUN'
-      order by id desc limit 1) newest on true
-    left join lateral (select newest.* where newest.state <> all(${[...successfulStates]}::text[])) unsuccessful on true
-    cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
-    where r.id > ${afterId} and r.planned and not r.disabled and r.next_run_at is not null
-      and t.since < now() - make_interval(hours => w.hours)
-      and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
-      and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successfulStates]}::text[]), false)
-      and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
-    order by r.id limit ${batchSize}`.execute(db)
+      select uid, error_code, message, created_at, state = ${successful} as succeeded, state = ${unfinished} as unfinished
+      from runs where runnable_id = runnable.id and action = 'RUN'
+      order by id desc limit 1) newest_run on true
+    left join lateral (select newest_run.* where not newest_run.succeeded) failure on true
+    cross join lateral (select greatest(last_success.finished_at, runnable.scheduled_since) as since) waiting
+    where runnable.id > ${afterId} and runnable.planned and not runnable.disabled and runnable.next_run_at is not null
+      and waiting.since < now() - make_interval(hours => no_success_setting.hours)
+      and ${isNotReported(sql.ref('runnable.id'), sql.ref('waiting.since'))}
+      -- An object without a run has no row of newest_run, and a view no row of pipeline.
+      and not coalesce(newest_run.unfinished and newest_run.created_at > now() - interval '1 hour', false)
+      and not coalesce(pipeline.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest_run.succeeded, false)
+    order by runnable.id limit ${batchSize}`.execute(db)
   return rows
 }
 
@@ -113,15 +129,17 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
  */
 async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    const { rows } = await sql`
+    const { rows: lockedRows } = await sql`
       select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
       trx,
     )
-    const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, maxRecipients))]
-    if (rows.length === 0 || recipients.length === 0) return 0
-    // The limit of emails is reached. The next round finds the object again.
-    const { reached, ...limit } = await checkMailLimit(trx, row.client)
-    if (reached) return 0
+    if (lockedRows.length === 0) return 0
+    const { addresses } = await readAlertSetting(trx, row.client)
+    const recipients = [...new Set(addresses.slice(0, maxRecipients))]
+    if (recipients.length === 0) return 0
+    const { mayWrite, limitNotice } = await checkMailLimit(trx, row.client)
+    // The next check finds the object again.
+    if (!mayWrite) return 0
     const content: AlertContent = {
       event: 'NO_SUCCESS',
       client: row.client,
@@ -136,7 +154,7 @@ async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Prom
       failures: 0,
       hours: row.hours,
       lastSuccess: row.last_success?.toISOString() ?? null,
-      ...limit,
+      ...limitNotice,
     }
     const { id: runnable_id, client } = row
     const mail = { runnable_id, client, channel: 'MAIL', event: 'NO_SUCCESS', content: JSON.stringify(content) }

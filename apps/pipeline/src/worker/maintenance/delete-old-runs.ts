@@ -34,21 +34,24 @@ export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): M
   }
 }
 
+/** Deletes a batch of the oldest runs that `deleteOldRuns` does not keep. Returns their number. */
 async function deleteRuns(db: Kysely<DB>, days: number): Promise<number> {
   const success = [...successfulStates]
+  const hasNewerRun = sql`exists (
+    select from runs newer
+    where newer.runnable_id = old.runnable_id and newer.id > old.id and newer.action <> 'DRY_RUN')`
+  // A restore does not replace the newest successful load. A load replaces both.
+  const hasNewerSuccess = sql`exists (
+    select from runs newer
+    where newer.runnable_id = old.runnable_id and newer.id > old.id
+      and newer.action in ('RUN', old.action) and newer.state = any(${success}::text[]))`
   const { numAffectedRows } = await sql`
     delete from runs where id in (
-      select r.id from runs r
-      where r.finished_at < now() - make_interval(days => ${days}::int)
-        and (r.action = 'DRY_RUN' or (
-          exists (
-            select from runs newer
-            where newer.runnable_id = r.runnable_id and newer.id > r.id and newer.action <> 'DRY_RUN')
-          and (r.state <> all(${success}::text[]) or exists (
-            select from runs newer
-            where newer.runnable_id = r.runnable_id and newer.id > r.id
-              and newer.action in ('RUN', r.action) and newer.state = any(${success}::text[])))))
-      order by r.finished_at limit ${runsPerBatch})
+      select old.id from runs old
+      where old.finished_at < now() - make_interval(days => ${days}::int) and (
+        old.action = 'DRY_RUN'
+        or (${hasNewerRun} and (old.state <> all(${success}::text[]) or ${hasNewerSuccess})))
+      order by old.finished_at limit ${runsPerBatch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)
 }

@@ -13,27 +13,36 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
   return {
     name: 'missing jobs',
     async run(signal) {
-      let queuedJobs = 0
+      let addedJobs = 0
       for (let lastId = 0; ; ) {
         signal.throwIfAborted()
-        const runs = await db
-          .selectFrom('runs as r')
-          .innerJoin('runnables as s', 's.id', 'r.runnable_id')
-          .select(['r.id', 'r.uid', 'r.client'])
-          .where('r.id', '>', lastId)
-          // Exclude workflow runs, because no worker executes them.
-          .where('s.kind', '<>', 'WORKFLOW')
-          .where(sql<boolean>`
-            (r.state = 'QUEUED' and r.created_at < now() - interval '1 minute')
-            or (r.state = 'RUNNING' and r.heartbeat_at < now() - interval '2 minutes')`)
-          .where('r.state', 'in', ['QUEUED', 'RUNNING'])
-          .orderBy('r.id')
-          .limit(runsPerPage)
-          .execute()
-        if (runs.length > 0) queuedJobs += await queue.sendMissing(db, runs)
-        if (runs.length < runsPerPage) return queuedJobs
+        const runs = await listRunsWithoutProgress(db, lastId)
+        // The queue ignores runs that already have a job.
+        if (runs.length > 0) addedJobs += await queue.sendMissing(db, runs)
+        if (runs.length < runsPerPage) return addedJobs
         lastId = runs.at(-1)!.id
       }
     },
   }
+}
+
+/** Returns the next runs after `afterId`, by id, that have waited for a worker for a minute or have no heartbeats. */
+function listRunsWithoutProgress(db: Kysely<DB>, afterId: number) {
+  return (
+    db
+      .selectFrom('runs as run')
+      .innerJoin('runnables as object', 'object.id', 'run.runnable_id')
+      .select(['run.id', 'run.uid', 'run.client'])
+      .where('run.id', '>', afterId)
+      // Exclude workflow runs, because no worker executes them.
+      .where('object.kind', '<>', 'WORKFLOW')
+      .where(sql<boolean>`
+        (run.state = 'QUEUED' and run.created_at < now() - interval '1 minute')
+        or (run.state = 'RUNNING' and run.heartbeat_at < now() - interval '2 minutes')`)
+      // The index of unfinished runs has this condition.
+      .where('run.state', 'in', ['QUEUED', 'RUNNING'])
+      .orderBy('run.id')
+      .limit(runsPerPage)
+      .execute()
+  )
 }
