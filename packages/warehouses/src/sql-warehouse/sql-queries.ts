@@ -1,6 +1,6 @@
 import { findAmbiguousTable, type ResolvedQuery, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
 import {
-  acquireQuery,
+  acquireQuerySlot,
   assertNoNulCharacter,
   clampLimit,
   defaultQueryBytes,
@@ -54,11 +54,11 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
   const slotKey = randomUUID()
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', slotKey, signal)
+      using _slot = await acquireQuerySlot('pushes', slotKey, signal)
       // Prepares the warehouse on its first use and translates errors of that step. The generator translates its own
       // errors.
       await runOnServer('the warehouse', async () => {})
@@ -73,7 +73,7 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
     findAmbiguousTable: (request, preferredCount) =>
       runOnServer('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }

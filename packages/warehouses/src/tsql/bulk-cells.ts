@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
 /** Days from 0001-01-01, which is day 0 in SQL Server, to 2000-01-01, which is day 0 in PostgreSQL. */
@@ -135,7 +135,7 @@ function decimalWriter(type: SqlType): CellWriter {
   const shape = { precision, scale, server: 'SQL Server' }
   const width = decimalBytes(precision)
   return (from, position, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, position, length, shape)
+    const { negative, magnitude } = readScaledInteger(from, position, length, shape)
     out.bytes[out.position++] = width
     out.bytes[out.position++] = negative ? 0 : 1
     let remaining = BigInt(magnitude)
