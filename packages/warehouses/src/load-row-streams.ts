@@ -190,7 +190,13 @@ async function stageAllStreams(job: LoadJob, staging: AsyncDisposableStack): Pro
     // A stream that lists the tables of the source is not data of the source.
     const isData = !rowStream.listsTables
     if (isData) job.onTable?.start(table)
-    const { load, writtenRows, profile } = await stageTableRows(rowStream, table, [...staged.loads.keys()], job, staging)
+    const { load, writtenRows, profile } = await stageTableRows(
+      rowStream,
+      table,
+      [...staged.loads.keys()],
+      job,
+      staging,
+    )
     staged.loads.set(table, load)
     if (profile) staged.profiles.set(table, profile)
     if (isData) {

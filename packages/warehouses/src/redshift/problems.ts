@@ -55,7 +55,8 @@ const templatesBySqlstate: Record<string, ProblemTemplate> = {
   '28': accessDenied,
   '3D000': {
     code: 'WAREHOUSE_MISSING',
-    sentence: () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
+    sentence: () =>
+      'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
   },
   '3F000': {
     code: 'SCHEMA_MISSING',
@@ -88,10 +89,7 @@ const templatesBySqlstate: Record<string, ProblemTemplate> = {
 const templatesByMessage: readonly (readonly [RegExp, ProblemTemplate])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, serverBusy],
   [/disk full/i, diskFull],
-  [
-    /cancell?ed on user's request|due to statement timeout|query_timeout/,
-    queryTimeout,
-  ],
+  [/cancell?ed on user's request|due to statement timeout|query_timeout/, queryTimeout],
 ]
 
 /** Messages of node-postgres for connections that failed or were lost. These errors have no code. */

@@ -80,7 +80,6 @@ export function typeName({ storedAs }: { storedAs(type: StoredType): StoredAs },
   const size = dataType === 'DECIMAL' ? decimalSize.exec(type)?.groups : undefined
   if (!size) return type
   const { precision, scale = '0' } = size
-  const isCreatedByLoads =
-    storedAs({ dataType, precision: Number(precision), scale: Number(scale) }).type === type
+  const isCreatedByLoads = storedAs({ dataType, precision: Number(precision), scale: Number(scale) }).type === type
   return isCreatedByLoads ? `DECIMAL(${precision},${scale})` : type
 }

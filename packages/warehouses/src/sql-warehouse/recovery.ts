@@ -35,7 +35,7 @@ export async function withPublishLock<Result>(
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
     for (;;) {
-      const outcome = await withLedgerLock(dialect, sessions, async () => {
+      const outcome = await inLockedTransaction(dialect, sessions, async () => {
         const { decisionCount } = await applyDecisions(dialect, sessions)
         // Applied decisions must be committed first, so `callback` runs in the transaction of the next iteration.
         if (decisionCount > 0) return { hasRun: false } as const
@@ -53,7 +53,7 @@ export function afterPendingPublications<Result>(
 ): Promise<Result> {
   if (dialect.publication === 'NON_TRANSACTIONAL') return withPublishLock(dialect, callback)
   return withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
-    withLedgerLock(dialect, sessions, () => callback(sessions)),
+    inLockedTransaction(dialect, sessions, () => callback(sessions)),
   )
 }
 
@@ -72,7 +72,7 @@ async function withPublishSessions<Result>(
  * Runs `callback` in a transaction that holds the publish lock. Throws a retryable problem if another process holds it
  * for too long.
  */
-async function withLedgerLock<Result>(
+async function inLockedTransaction<Result>(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
   callback: () => Promise<Result>,
@@ -101,7 +101,7 @@ export async function recordDecision(
  */
 export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(dialect, seconds, async (sessions) => {
-    const { replacedTables } = await withLedgerLock(dialect, sessions, () => applyDecisions(dialect, sessions))
+    const { replacedTables } = await inLockedTransaction(dialect, sessions, () => applyDecisions(dialect, sessions))
     return replacedTables
   })
 }
@@ -333,7 +333,8 @@ async function applySwapStep(
     const isDone = hasPublishedTable && (createsTable || existingNames.has(aside))
     return isDone ? [] : 'IMPOSSIBLE'
   }
-  const run = (statements: readonly SqlStatement[]) => runUnderPublishLock(dialect, sessions, publishedTable, statements)
+  const run = (statements: readonly SqlStatement[]) =>
+    runUnderPublishLock(dialect, sessions, publishedTable, statements)
   await run(grant(stagingTable, 'READ'))
   if (!hasPublishedTable) {
     await run([rename(stagingTable, to)])

@@ -71,7 +71,7 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
       return runOnServer(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
     findAmbiguousTable: (request, preferredCount) =>
-      runOnServer('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
+      runOnServer('the warehouse', () => findAmbiguousTableOfQuery(dialect, request, preferredCount)),
     async explain(request, signal) {
       using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => readQueryPlan(dialect, request, signal))
@@ -299,8 +299,8 @@ async function readTableSource(
   }
 }
 
-/** See `QueryRunner.findAmbiguousTable`. */
-async function ambiguousTable(
+/** See `QueryRunner.findAmbiguousTable`. Checks the unqualified names of the query against its schemas. */
+async function findAmbiguousTableOfQuery(
   dialect: SqlDialect,
   userQuery: UserQuery,
   preferredCount: number,

@@ -367,12 +367,7 @@ async function planSwap(
   options: PublishOptions,
 ) {
   const { schema, table, run } = plannedPublication.load.target
-  const { currentShape, metadata, published } = await planPublishedState(
-    dialect,
-    sessions,
-    plannedPublication,
-    options,
-  )
+  const { currentShape, metadata, published } = await planPublishedState(dialect, sessions, plannedPublication, options)
   const { name, id } = tableToPublish(plannedPublication)
   const asideName = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
   const step: DecisionStep = { kind: 'SWAP', schema, from: name, to: table, ...asideName }

@@ -29,18 +29,14 @@ export async function runTransformation(
   const stopSignal = AbortSignal.any([signal, timeoutSignal])
   try {
     const relations = await withSession(dialect, { role: 'service', signal }, async (session) => {
-      for (const { staging } of loads)
-        for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
+      for (const { staging } of loads) await grantWriteAccess(dialect, session, staging)
       return listRelations(dialect, session, await listSchemas(dialect, session))
     })
-    await withSession(
-      dialect,
-      { role: 'load', signal: stopSignal, seconds: transformationSeconds },
-      async (session) => {
-        for (const [index, statement] of statements.entries())
-          await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, stopSignal)
-      },
-    )
+    const sessionOptions = { role: 'load', signal: stopSignal, seconds: transformationSeconds } as const
+    await withSession(dialect, sessionOptions, async (session) => {
+      for (const [index, statement] of statements.entries())
+        await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, stopSignal)
+    })
     await withSession(dialect, { role: 'service', signal }, async (session) => {
       for (const load of loads) await markTransformed(dialect, session, load)
     })
@@ -60,6 +56,11 @@ interface StatementRun {
   relations: readonly TablePlace[]
   statement: TransformationStatement
   number: number
+}
+
+/** Lets the role `load` write a staging table. The publication revokes the right. */
+async function grantWriteAccess(dialect: SqlDialect, session: SqlSession, staging: TablePlace): Promise<void> {
+  for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
 }
 
 /**

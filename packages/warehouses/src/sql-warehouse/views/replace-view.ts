@@ -264,10 +264,9 @@ function planReplacementSteps(
   // The step of the new view replaces a relation of the same kind, so such a relation is not dropped before.
   const sameKindRelation = relationAtPlace?.kind === newKind ? relationAtPlace : undefined
   const asideName = sameKindRelation && { aside: hiddenName('aside', sameKindRelation.id, randomUUID()) }
-  const newViewStep: DecisionStep =
-    isFilledTable(newView)
-      ? { kind: 'SWAP', schema: place.schema, from: newView.name, to: place.name, ...asideName }
-      : { kind: 'VIEW', place, query: newView.query }
+  const newViewStep: DecisionStep = isFilledTable(newView)
+    ? { kind: 'SWAP', schema: place.schema, from: newView.name, to: place.name, ...asideName }
+    : { kind: 'VIEW', place, query: newView.query }
   return [
     ...relationsAtPlace.filter((relation) => relation !== sameKindRelation).map(dropStep),
     newViewStep,

@@ -136,6 +136,7 @@ async function describeColumns(
   const query = formatStatement(statement, (number) => `@p${number}`)
   const declarations = statement.values.map((value, index) => `@p${index + 1} ${parameterTypeName(value)}`).join(', ')
   const columns: ReadColumn[] = []
+  // The last argument 0 leaves out information about the source tables.
   const describeStatement = sql`exec sp_describe_first_result_set ${query}, ${declarations || null}, 0`
   const { completion } = sendRequest(connection, describeStatement, bounds, {
     row: (cells) => {
