@@ -86,12 +86,12 @@ interface LoadWithKey {
 export type FindDuplicates = (columns: readonly string[]) => Promise<DuplicateValues | undefined>
 
 /**
- * Searches a staging table with `findDuplicates`. Returns the problem if several rows have the same key, and undefined if
- * all keys are unique. `cause` is the error that led to the search, if there is one.
+ * Searches a staging table with `findDuplicates`. Returns the problem if several rows have the same key, and undefined
+ * if all keys are unique. `cause` is the error that led to the search, if there is one.
  *
- * `StagedTable.write` keeps only those rows of a key that have the greatest values in the precedence columns. So the rows
- * that remain have the same values in these columns too, unless a transformation has changed the rows. The problem then
- * also has these values.
+ * `StagedTable.write` keeps only those rows of a key that have the greatest values in the precedence columns. So the
+ * rows that remain have the same values in these columns too, unless a transformation has changed the rows. The problem
+ * then also has these values.
  */
 export async function findDuplicateKeyProblem(
   { qualifiedName, keys, target, transformed: isTransformed }: LoadWithKey,

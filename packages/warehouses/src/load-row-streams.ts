@@ -132,9 +132,9 @@ async function withStaging(
 }
 
 /**
- * Stages all row streams, runs the transformation on the staged rows, and publishes all tables in one publication. A dry
- * run (`onPlan`) only plans the publication. Adds each staging table to `staging`, so that disposing the stack drops the
- * tables.
+ * Stages all row streams, runs the transformation on the staged rows, and publishes all tables in one publication. A
+ * dry run (`onPlan`) only plans the publication. Adds each staging table to `staging`, so that disposing the stack
+ * drops the tables.
  */
 async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { warehouse, signal, gate, onPlan, transformation = [] } = job
@@ -282,8 +282,8 @@ function assertFewRejected(
 type MeasuredStream = Pick<RowStream, 'parentRecords' | 'deletedColumn'> & { profile: RowsProfile }
 
 /**
- * Stores the profiles of the tables and sets `profile` of each load to the id of the stored profile. Skips profiles that
- * do not describe the rows of the published table.
+ * Stores the profiles of the tables and sets `profile` of each load to the id of the stored profile. Skips profiles
+ * that do not describe the rows of the published table.
  */
 async function storeProfiles(
   { storeProfile }: LoadJob,
@@ -335,9 +335,9 @@ async function publishStaged(
 const maxStagings = 20
 
 /**
- * Writes a row stream to a staging table and adds the table to `stagedLoads`. If a value needs a wider column type, drops
- * the table and reads the stream again into a new table with these types. The new table has another number in its name,
- * because a reader can delay the drop. Returns the rows' profile if `isProfiled` is set. Throws `LoadProblem`
+ * Writes a row stream to a staging table and adds the table to `stagedLoads`. If a value needs a wider column type,
+ * drops the table and reads the stream again into a new table with these types. The new table has another number in its
+ * name, because a reader can delay the drop. Returns the rows' profile if `isProfiled` is set. Throws `LoadProblem`
  * TYPES_NOT_SETTLED if the types are still too narrow in the last of `maxStagings` tables.
  */
 async function stageRowStream(

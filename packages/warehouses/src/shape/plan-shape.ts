@@ -213,8 +213,8 @@ function isEmptyInLoad(
 
 /**
  * Returns the fields of a planned column that the table records for its next load. Records at most one of the marks for
- * a column without values: `undecided` NOTHING (never had values), `empty` (has none now) or `emptyInLoad` (the load has
- * none).
+ * a column without values: `undecided` NOTHING (never had values), `empty` (has none now) or `emptyInLoad` (the load
+ * has none).
  */
 function toRecordedColumn({
   name,
@@ -291,8 +291,8 @@ type PlannedType = Pick<PlannedColumn, 'type' | 'dataType' | 'undecided'>
  * Returns the type of a column in the table after the load. `evidence` says what the values of the load show:
  *
  * - NOTHING (no values) or AMBIGUOUS (dates with day or month first): see the two functions for these cases.
- * - A type: normally the type that stores the values of the last load and of the new one. The type of the new load alone
- *   if the column is new, its type was undecided, the user requested the type, or the table is rebuilt.
+ * - A type: normally the type that stores the values of the last load and of the new one. The type of the new load
+ *   alone if the column is new, its type was undecided, the user requested the type, or the table is rebuilt.
  */
 function planType(
   rules: TypeRules,
@@ -334,8 +334,8 @@ function planTypeWithoutValues(rules: TypeRules, previousColumn: PreviousSourceC
 const hasNotVanished = ({ vanished }: PreviousSourceColumn): boolean => !vanished
 
 /**
- * Rejects a source with a header and no rows if it probably is a file with lost line ends. Such a file has a single line,
- * so all its values are read as column names. `describeLostLineEnds` decides by the new names.
+ * Rejects a source with a header and no rows if it probably is a file with lost line ends. Such a file has a single
+ * line, so all its values are read as column names. `describeLostLineEnds` decides by the new names.
  */
 function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], load: NewLoad): ShapeRefusal | undefined {
   const { columns, rows, sparse } = load
@@ -358,7 +358,8 @@ function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], lo
 }
 
 /**
- * Returns the sign that the added columns are values of a file with lost line ends. Returns undefined without such a sign.
+ * Returns the sign that the added columns are values of a file with lost line ends. Returns undefined without such a
+ * sign.
  */
 function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount: number): string | undefined {
   // A header and at least one row of values have the same length, so at least half of the names are values.

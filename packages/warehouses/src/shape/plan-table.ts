@@ -83,8 +83,8 @@ export function planTable<Column extends TableColumn>(
 }
 
 /**
- * Returns the changes of an existing table. The first one is SHAPE_REPLACED if the settings of the source changed and the
- * table thereby loses a column or gets a type that cannot store the earlier values of a column.
+ * Returns the changes of an existing table. The first one is SHAPE_REPLACED if the settings of the source changed and
+ * the table thereby loses a column or gets a type that cannot store the earlier values of a column.
  */
 function listTableChanges(
   rules: TypeRules,

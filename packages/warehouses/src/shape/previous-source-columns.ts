@@ -112,9 +112,9 @@ interface EarlierRows {
 }
 
 /**
- * Returns the format in which the source prints all values of a column, such as `DD.MM.YYYY`: those of this load and, if
- * rows of earlier loads stay (`merging`), also theirs. Returns undefined if the values have several formats, and for a
- * column that stores them as text, where the format does not apply.
+ * Returns the format in which the source prints all values of a column, such as `DD.MM.YYYY`: those of this load and,
+ * if rows of earlier loads stay (`merging`), also theirs. Returns undefined if the values have several formats, and for
+ * a column that stores them as text, where the format does not apply.
  */
 export function sourceFormatAfterLoad(
   storedType: DataType,

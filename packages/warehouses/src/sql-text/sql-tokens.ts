@@ -45,8 +45,8 @@ const unquoteIdentifier = (text: string): string => {
  * there and others do not. So this tokenizer and the server could disagree about which of the following text is SQL.
  */
 export function assertPlainComments(sql: string): void {
-  // Both `--` and, in ClickHouse, `#` start a comment. A regular expression such as /--.*\r/ would scan from each dash to
-  // the end of the line, which takes quadratic time for many dashes.
+  // Both `--` and, in ClickHouse, `#` start a comment. A regular expression such as /--.*\r/ would scan from each dash
+  // to the end of the line, which takes quadratic time for many dashes.
   const hasReturnInComment = (line: string) => {
     const textBeforeReturn = line.slice(0, Math.max(0, line.lastIndexOf('\r')))
     return /--|#/.test(textBeforeReturn)

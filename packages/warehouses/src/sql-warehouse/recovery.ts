@@ -213,7 +213,9 @@ async function applyDecisions(
   return { decisionCount: decisions.size, replacedTables }
 }
 
-/** Stores the metadata of a decision's new relations, deletes that of the replaced ones, and records the publication. */
+/**
+ * Stores the metadata of a decision's new relations, deletes that of the replaced ones, and records the publication.
+ */
 async function applyLedgerChanges(
   dialect: SqlDialect,
   { ledger, tables }: PublishSessions,
@@ -229,8 +231,8 @@ async function applyLedgerChanges(
 }
 
 /**
- * The result of a step: the replaced tables that it renamed to hidden names. A step is impossible if someone dropped its
- * table or took its target name.
+ * The result of a step: the replaced tables that it renamed to hidden names. A step is impossible if someone dropped
+ * its table or took its target name.
  */
 type StepOutcome = TablePlace[] | 'IMPOSSIBLE'
 

@@ -35,9 +35,9 @@ const dropWaitSeconds = 60
 
 /**
  * Drops hidden tables and schemas of dead runs, and expired temporary relations. Returns the number of dropped staging
- * tables. Lists the relations first and the live runs second: a run is registered before its tables exist, so nothing of
- * a live run is dropped. Metadata is deleted only if its relation exists nowhere, because a hidden table may have been
- * published in the meantime.
+ * tables. Lists the relations first and the live runs second: a run is registered before its tables exist, so no
+ * table of a live run is dropped. Metadata is deleted only if its relation exists nowhere, because a hidden table may have
+ * been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
@@ -67,9 +67,9 @@ async function sweepStaging(
 }
 
 /**
- * Returns the functions with which one sweep finds leftovers. A relation without metadata, or an empty schema, may belong
- * to a process that is still creating it. So it is a leftover only once sweeps have found it for `noMetadataGraceMs`.
- * `firstFoundByObject` has the times at which earlier sweeps first found objects.
+ * Returns the functions with which one sweep finds leftovers. A relation without metadata, or an empty schema, may
+ * belong to a process that is still creating it. So it is a leftover only once sweeps have found it for
+ * `noMetadataGraceMs`. `firstFoundByObject` has the times at which earlier sweeps first found objects.
  */
 function trackLeftovers(firstFoundByObject: Map<string, number>) {
   const foundObjects = new Set<string>()

@@ -71,8 +71,8 @@ export interface PublishedState {
 
 /**
  * Returns the ledger's data about a table after its publication, and the table's entry in the result of the run. Throws
- * WAREHOUSE_BUSY if another run changed the table since `planPublication`, and `LeaseLost` if the staging table no longer
- * exists.
+ * WAREHOUSE_BUSY if another run changed the table since `planPublication`, and `LeaseLost` if the staging table no
+ * longer exists.
  */
 export async function planPublishedState(
   dialect: SqlDialect,
