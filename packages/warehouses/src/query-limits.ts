@@ -76,6 +76,22 @@ export function clampLimit(requested: number | undefined, maximum: number, defau
   return requested === undefined ? defaultValue : Math.min(maximum, Math.max(0, Math.trunc(requested)))
 }
 
+/** Skips the first `offset` rows of the batches and ends after `rows` further rows. */
+export async function* limitRows<Row>(
+  batches: AsyncIterable<{ rows: readonly Row[]; bytes: number }>,
+  { offset, rows }: { offset: number; rows: number },
+): AsyncGenerator<{ rows: Row[]; bytesPerRow: number }> {
+  let rowsToSkip = offset
+  let rowsLeft = rows
+  for await (const batch of batches) {
+    const batchRows = batch.rows.slice(rowsToSkip, rowsToSkip + rowsLeft)
+    rowsToSkip = Math.max(0, rowsToSkip - batch.rows.length)
+    rowsLeft -= batchRows.length
+    yield { rows: batchRows, bytesPerRow: batch.bytes / Math.max(1, batch.rows.length) }
+    if (rowsLeft <= 0) return
+  }
+}
+
 export function rowTooLarge(bytes: number): WarehouseProblem {
   const limitText = `${Math.round(bytes / 1024 / 1024)} MB`
   return new WarehouseProblem(

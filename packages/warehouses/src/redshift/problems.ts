@@ -5,41 +5,41 @@ import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.t
 import { asSentence } from '@sluice/process'
 
 /** The problem for a server error. `message` is the server's message. */
-interface ProblemTemplate {
+interface RedshiftProblemTemplate {
   code: string
   sentence: (qualifiedName: string, message: string) => string
   retryable?: true
 }
 
-const serverUnavailable: ProblemTemplate = {
+const serverUnavailable: RedshiftProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
   sentence: () => 'The warehouse server is unreachable. Try again in a moment.',
   retryable: true,
 }
-const serverBusy: ProblemTemplate = {
+const serverBusy: RedshiftProblemTemplate = {
   code: 'WAREHOUSE_BUSY',
   sentence: (qualifiedName) =>
     `${qualifiedName} is locked by another session, or the cluster is overloaded. Try again in a moment.`,
   retryable: true,
 }
-const accessDenied: ProblemTemplate = {
+const accessDenied: RedshiftProblemTemplate = {
   code: 'WAREHOUSE_ACCESS_DENIED',
   sentence: () => 'The Redshift cluster rejected the credentials of Sluice. An operator has to check REDSHIFT_URL.',
 }
-const badValue: ProblemTemplate = {
+const badValue: RedshiftProblemTemplate = {
   code: 'BAD_VALUE',
   sentence: (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 }
-const refused: ProblemTemplate = {
+const refused: RedshiftProblemTemplate = {
   code: 'WAREHOUSE_REFUSED',
   sentence: (_, message) => `The warehouse rejected the operation: ${message}`,
 }
-const diskFull: ProblemTemplate = {
+const diskFull: RedshiftProblemTemplate = {
   code: 'DISK_FULL',
   sentence: () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 }
 
-const queryTimeout: ProblemTemplate = {
+const queryTimeout: RedshiftProblemTemplate = {
   code: 'QUERY_TIMEOUT',
   sentence: (qualifiedName) =>
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
@@ -49,7 +49,7 @@ const queryTimeout: ProblemTemplate = {
  * Problems by SQLSTATE, or by its first two or three characters. Redshift has most codes from PostgreSQL and uses XX000
  * for its own errors. Classes: 08 connection, 22 value, 28 login, 40 conflict, 53 resources, 54 limits, 57P shutdown.
  */
-const templatesBySqlstate: Record<string, ProblemTemplate> = {
+const templatesBySqlstate: Record<string, RedshiftProblemTemplate> = {
   '08': serverUnavailable,
   '57P': serverUnavailable,
   '28': accessDenied,
@@ -86,7 +86,7 @@ const templatesBySqlstate: Record<string, ProblemTemplate> = {
 }
 
 /** Problems by Redshift's message, for errors with an unspecific code. */
-const templatesByMessage: readonly (readonly [RegExp, ProblemTemplate])[] = [
+const templatesByMessage: readonly (readonly [RegExp, RedshiftProblemTemplate])[] = [
   [/Serializable isolation violation|could not complete because of conflict/, serverBusy],
   [/disk full/i, diskFull],
   [/cancell?ed on user's request|due to statement timeout|query_timeout/, queryTimeout],
@@ -99,7 +99,7 @@ const lostConnectionMessage =
 const networkErrorCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/
 
 /** Returns the problem for an error of the server or of the connection, or undefined for any other error. */
-function findProblemTemplate(error: Error): ProblemTemplate | undefined {
+function findProblemTemplate(error: Error): RedshiftProblemTemplate | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError)
     return findTemplateByMessage(error.message) ?? findTemplateBySqlstate(code) ?? refused
@@ -108,10 +108,10 @@ function findProblemTemplate(error: Error): ProblemTemplate | undefined {
   return isConnectionError ? serverUnavailable : undefined
 }
 
-const findTemplateByMessage = (message: string): ProblemTemplate | undefined =>
+const findTemplateByMessage = (message: string): RedshiftProblemTemplate | undefined =>
   templatesByMessage.find(([pattern]) => pattern.test(message))?.[1]
 
-const findTemplateBySqlstate = (code: string): ProblemTemplate | undefined =>
+const findTemplateBySqlstate = (code: string): RedshiftProblemTemplate | undefined =>
   templatesBySqlstate[code] ?? templatesBySqlstate[code.slice(0, 3)] ?? templatesBySqlstate[code.slice(0, 2)]
 
 /** See `SqlDialect.explain`. */

@@ -1,4 +1,4 @@
-import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { typeName } from './widen-types.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
@@ -114,6 +114,8 @@ export function planShape(
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
   const keptColumns = rebuildReason ? [] : previousColumns.filter(({ name }) => !plannedNames.has(name))
   const vanishingColumns = isIncrement(load) ? [] : keptColumns.filter(({ vanished }) => !vanished)
+  // A sparse source omits a column without values, so an absent column is no reason to warn.
+  const warning = load.sparse ? {} : { warning: true as const }
   return {
     columns,
     keptColumns,
@@ -122,13 +124,7 @@ export function planShape(
       .map(({ name }) => name),
     ...(rebuildReason && { rebuildReason }),
     changes: [
-      ...vanishingColumns.map(
-        ({ name }): TableChange => ({
-          kind: 'COLUMN_VANISHED',
-          column: name,
-          ...(!load.sparse && { warning: true }),
-        }),
-      ),
+      ...vanishingColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_VANISHED', column: name, ...warning })),
       ...listEmptiedColumns(previousByName, load, rebuildReason),
     ],
     recordedColumns: [
@@ -357,10 +353,7 @@ function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], lo
   }
 }
 
-/**
- * Returns the sign that the added columns are values of a file with lost line ends. Returns undefined without such a
- * sign.
- */
+/** Returns the sign that the added columns are values of a file with lost line ends, or undefined without a sign. */
 function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount: number): string | undefined {
   // A header and at least one row of values have the same length, so at least half of the names are values.
   if (addedColumns.length * 2 >= columnCount) return `${addedColumns.length} of its ${columnCount} columns are new`
@@ -502,15 +495,4 @@ function formatColumnNames(columns: NamedColumns): string {
     .map(({ name }) => `"${name}"`)
     .join(', ')
   return columns.length > maxNamedColumns ? `${listedNames} and ${columns.length - maxNamedColumns} more` : listedNames
-}
-
-const maxTextLengths: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
-
-/** Returns the longer of two text types. Returns TEXT for different types unless both are VARCHAR_n. */
-export function widestText(one: DataType, other: DataType): DataType {
-  if (one === other) return one
-  const oneLength = maxTextLengths[one]
-  const otherLength = maxTextLengths[other]
-  if (oneLength === undefined || otherLength === undefined) return 'TEXT'
-  return oneLength > otherLength ? one : other
 }

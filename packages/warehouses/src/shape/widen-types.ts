@@ -1,3 +1,4 @@
+import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../load-target.ts'
 import type { StoredAs } from './previous-source-columns.ts'
 
@@ -82,4 +83,15 @@ export function typeName({ storedAs }: { storedAs(type: StoredType): StoredAs },
   const { precision, scale = '0' } = size
   const isCreatedByLoads = storedAs({ dataType, precision: Number(precision), scale: Number(scale) }).type === type
   return isCreatedByLoads ? `DECIMAL(${precision},${scale})` : type
+}
+
+const maxTextLengths: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
+
+/** Returns the longer of two text types. Returns TEXT for different types unless both are VARCHAR_n. */
+export function widestText(one: DataType, other: DataType): DataType {
+  if (one === other) return one
+  const oneLength = maxTextLengths[one]
+  const otherLength = maxTextLengths[other]
+  if (oneLength === undefined || otherLength === undefined) return 'TEXT'
+  return oneLength > otherLength ? one : other
 }

@@ -5,6 +5,7 @@ import {
   clampLimit,
   defaultQueryBytes,
   defaultQuerySeconds,
+  limitRows,
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
@@ -28,7 +29,7 @@ import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } f
 import { approximateJsonBytes, parseJsonColumns } from '../rows/json-cell.ts'
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import type { NewColumn, SqlDialect, ReadColumn, ReadRows, SqlSession } from './sql-dialect.ts'
+import type { NewColumn, SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
@@ -488,20 +489,4 @@ async function* readPages(
     if (pageBytes > maxPageBytes && !isPageComplete) throw pageTooLarge(pageSize, maxPageBytes)
   }
   if (page.length > 0) yield createPage(page, false)
-}
-
-/** Skips the first `offset` rows of the batches and ends after `rows` further rows. */
-async function* limitRows(
-  batches: AsyncIterable<ReadRows>,
-  { offset, rows }: { offset: number; rows: number },
-): AsyncGenerator<{ rows: RowCell[][]; bytesPerRow: number }> {
-  let rowsToSkip = offset
-  let rowsLeft = rows
-  for await (const batch of batches) {
-    const batchRows = batch.rows.slice(rowsToSkip, rowsToSkip + rowsLeft)
-    rowsToSkip = Math.max(0, rowsToSkip - batch.rows.length)
-    rowsLeft -= batchRows.length
-    yield { rows: batchRows, bytesPerRow: batch.bytes / Math.max(1, batch.rows.length) }
-    if (rowsLeft <= 0) return
-  }
 }

@@ -20,31 +20,31 @@ const problemSentences = {
 }
 
 /** The problem for an error of the server. `message` is the server's message. */
-type ProblemTemplate = Omit<ServerProblem, 'sentence'> & { sentence(qualifiedName: string, message: string): string }
+type SqlServerProblemTemplate = Omit<ServerProblem, 'sentence'> & { sentence(qualifiedName: string, message: string): string }
 
-const unavailable: ProblemTemplate = {
+const unavailable: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
   sentence: problemSentences.unavailable,
   retryable: true,
 }
-const paused: ProblemTemplate = { ...unavailable, sentence: problemSentences.paused }
-const busy: ProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.busy, retryable: true }
-const inUse: ProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.inUse, retryable: true }
-const accessDenied: ProblemTemplate = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: problemSentences.denied }
-const missingDatabase: ProblemTemplate = {
+const paused: SqlServerProblemTemplate = { ...unavailable, sentence: problemSentences.paused }
+const busy: SqlServerProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.busy, retryable: true }
+const inUse: SqlServerProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.inUse, retryable: true }
+const accessDenied: SqlServerProblemTemplate = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: problemSentences.denied }
+const missingDatabase: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_MISSING',
   sentence: () => 'The database of the warehouse does not exist. An operator has to check its URL.',
 }
-const diskFull: ProblemTemplate = { code: 'DISK_FULL', sentence: problemSentences.full }
-const badValue: ProblemTemplate = {
+const diskFull: SqlServerProblemTemplate = { code: 'DISK_FULL', sentence: problemSentences.full }
+const badValue: SqlServerProblemTemplate = {
   code: 'BAD_VALUE',
   sentence: (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 }
-const forbidden: ProblemTemplate = {
+const forbidden: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_FORBIDDEN',
   sentence: (qualifiedName, message) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
 }
-const timeout: ProblemTemplate = {
+const timeout: SqlServerProblemTemplate = {
   code: 'QUERY_TIMEOUT',
   sentence: (qualifiedName) =>
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
@@ -62,7 +62,7 @@ export const errorNumbers = {
 } as const
 
 /** Problems by the number of the server's error. */
-const templatesByNumber: Record<number, ProblemTemplate> = {
+const templatesByNumber: Record<number, SqlServerProblemTemplate> = {
   208: { code: 'TABLE_MISSING', sentence: (qualifiedName) => `${qualifiedName} does not exist. Load it first.` },
   2760: {
     code: 'SCHEMA_MISSING',
@@ -129,18 +129,18 @@ export function explainSqlServerError(error: unknown): ServerProblem | undefined
 /** Codes of the driver and of Node for connections that failed or were lost. */
 const connectionErrorCodes =
   /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/
-const noEncryption: ProblemTemplate = {
+const noEncryption: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
   sentence: () =>
     'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
 }
-const otherProblemTemplate: ProblemTemplate = {
+const otherProblemTemplate: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_REFUSED',
   sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
 }
 
 /** Returns the problem for an error of the driver or server, or undefined for any other error. */
-function findProblemTemplate(error: DriverError): ProblemTemplate | undefined {
+function findProblemTemplate(error: DriverError): SqlServerProblemTemplate | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish (PostgreSQL with T-SQL, used in tests) keeps some PostgreSQL messages and has its own error numbers.
   const isMissingRelation = /^relation .* does not exist$/.test(message)
@@ -158,7 +158,7 @@ function findProblemTemplate(error: DriverError): ProblemTemplate | undefined {
 const isConnectTimeout = ({ message }: DriverError): boolean => /connect/i.test(message)
 
 /** Returns the problem for a rejected login. The driver keeps the server's message, but not its number. */
-function explainRejectedLogin(message: string): ProblemTemplate {
+function explainRejectedLogin(message: string): SqlServerProblemTemplate {
   if (/\bpaused\b/i.test(message)) return paused
   return /cannot open database/i.test(message) ? missingDatabase : accessDenied
 }

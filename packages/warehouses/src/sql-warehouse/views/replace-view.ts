@@ -147,7 +147,7 @@ export interface ViewReplacement {
   newView: FilledTable | ViewMetadata
 }
 
-/** True for a materialised view, whose rows are in a hidden table. A plain view is only metadata with a query. */
+/** True for a materialised view: its rows are in a hidden table. A plain view is only metadata with a query. */
 const isFilledTable = (newView: ViewReplacement['newView']): newView is FilledTable => 'metadata' in newView
 
 /**
