@@ -114,7 +114,7 @@ export function planShape(
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
   const keptColumns = rebuildReason ? [] : previousColumns.filter(({ name }) => !plannedNames.has(name))
   const vanishingColumns = isIncrement(load) ? [] : keptColumns.filter(({ vanished }) => !vanished)
-  // A sparse source omits a column without values, so an absent column is no reason to warn.
+  // A sparse source omits a column without values, so an absent column causes no warning.
   const warning = load.sparse ? {} : { warning: true as const }
   return {
     columns,

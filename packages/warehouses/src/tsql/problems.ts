@@ -20,7 +20,9 @@ const problemSentences = {
 }
 
 /** The problem for an error of the server. `message` is the server's message. */
-type SqlServerProblemTemplate = Omit<ServerProblem, 'sentence'> & { sentence(qualifiedName: string, message: string): string }
+type SqlServerProblemTemplate = Omit<ServerProblem, 'sentence'> & {
+  sentence(qualifiedName: string, message: string): string
+}
 
 const unavailable: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
