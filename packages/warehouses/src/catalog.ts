@@ -47,19 +47,19 @@ export interface ColumnNameMatch {
 }
 
 /**
- * Merges the matches of each column name into one and returns the first `limit` names. Schema, table and type come from
- * the first table in order of schema and name.
+ * Returns one match per column name, sorted by column name, at most `limit`. Its number of tables is the sum of the
+ * merged numbers. Its schema, table and type are those of the first table in order of schema and name.
  */
 export function combineMatches(matches: readonly ColumnNameMatch[], limit: number): ColumnNameMatch[] {
   const tableKey = ({ schema, table }: ColumnNameMatch) => JSON.stringify([schema, table])
-  const matchesByTable = matches.toSorted((one, other) => (tableKey(one) < tableKey(other) ? -1 : 1))
-  const combinedByColumn = new Map<string, ColumnNameMatch>()
-  for (const match of matchesByTable) {
-    const combinedMatch = combinedByColumn.get(match.column)
-    if (combinedMatch) combinedMatch.tables += match.tables
-    else combinedByColumn.set(match.column, { ...match })
-  }
-  return [...combinedByColumn.values()].toSorted((one, other) => (one.column < other.column ? -1 : 1)).slice(0, limit)
+  const matchesByColumn = Map.groupBy(matches, ({ column }) => column)
+  const columnNames = [...matchesByColumn.keys()].toSorted().slice(0, limit)
+  return columnNames.map((columnName) => {
+    const sameColumn = matchesByColumn.get(columnName)!
+    const firstMatch = sameColumn.toSorted((one, other) => (tableKey(one) < tableKey(other) ? -1 : 1))[0]!
+    const tableCount = sameColumn.reduce((sum, { tables }) => sum + tables, 0)
+    return { ...firstMatch, tables: tableCount }
+  })
 }
 
 export interface WarehouseColumn {

@@ -46,18 +46,20 @@ interface DuplicateKeyOptions extends ErrorOptions {
   isTransformed?: boolean
 }
 
+/**
+ * Returns the message about a duplicate key. `positions` names the rows in the source, such as `lines 2 and 3 of
+ * stock.csv`; without it, the message has the number of rows.
+ */
 function describeDuplicate(
   table: string,
   { keys, values, rows }: DuplicateKey,
-  {
-    positions = `${rows.toLocaleString('en')} rows of the source`,
-    isTransformed = false,
-  }: { positions?: string; isTransformed?: boolean },
+  { positions, isTransformed = false }: { positions?: string; isTransformed?: boolean },
 ): string {
   const key = describeKey(keys, values)
-  return isTransformed
-    ? `Nothing was loaded into ${table}, because ${rows.toLocaleString('en')} rows have the same key (${key}) after the SQL statements of the pipeline. Correct the statements or the source, or choose another key.`
-    : `Nothing was loaded into ${table}, because ${positions} have the same key (${key}). Correct the source, or choose another key.`
+  const rowCount = `${rows.toLocaleString('en')} rows`
+  if (isTransformed)
+    return `Nothing was loaded into ${table}, because ${rowCount} have the same key (${key}) after the SQL statements of the pipeline. Correct the statements or the source, or choose another key.`
+  return `Nothing was loaded into ${table}, because ${positions ?? `${rowCount} of the source`} have the same key (${key}). Correct the source, or choose another key.`
 }
 
 /**
@@ -84,34 +86,30 @@ interface LoadWithKey {
 export type FindDuplicates = (columns: readonly string[]) => Promise<DuplicateValues | undefined>
 
 /**
- * Returns the problem if rows of a staging table have the same key, and undefined if all keys are unique. `find` searches
- * the staging table.
+ * Searches a staging table with `findDuplicates`. Returns the problem if several rows have the same key, and undefined
+ * if all keys are unique. `cause` is the error that led to the search, if there is one.
+ *
+ * `StagedTable.write` keeps only those rows of a key that have the greatest values in the precedence columns. So the
+ * rows that remain have the same values in these columns too, unless a transformation has changed the rows. The problem
+ * then also has these values.
  */
 export async function findDuplicateKeyProblem(
   { qualifiedName, keys, target, transformed: isTransformed }: LoadWithKey,
-  find: FindDuplicates,
+  findDuplicates: FindDuplicates,
   cause?: unknown,
 ): Promise<DuplicateKeyProblem | undefined> {
-  const duplicate = await find(keys)
+  const duplicate = await findDuplicates(keys)
   if (!duplicate) return undefined
-  const { precedence = [] } = target
-  // `StagedTable.write` keeps only the rows with the greatest precedence of each key. So rows that share a key share
-  // these values too, unless a transformation has changed them.
-  const sharesPrecedence = precedence.length > 0 && !isTransformed
-  const duplicateWithPrecedence = sharesPrecedence ? await find([...keys, ...precedence]) : undefined
-  const { values, rows } = duplicateWithPrecedence ?? duplicate
+  const options = { isTransformed, ...(cause !== undefined && { cause }) }
+  const precedenceColumns = isTransformed ? [] : (target.precedence ?? [])
+  const duplicateWithPrecedence =
+    precedenceColumns.length > 0 ? await findDuplicates([...keys, ...precedenceColumns]) : undefined
+  if (!duplicateWithPrecedence) return new DuplicateKeyProblem(qualifiedName, { keys, ...duplicate }, options)
+  const { values, rows } = duplicateWithPrecedence
+  const keyValues = values.slice(0, keys.length)
   const precedenceValues = values.slice(keys.length)
-  return new DuplicateKeyProblem(
-    qualifiedName,
-    { keys, values: values.slice(0, keys.length), rows },
-    {
-      isTransformed,
-      ...(duplicateWithPrecedence && {
-        precedence: new Map(precedence.map((name, index) => [name, precedenceValues[index]!])),
-      }),
-      ...(cause !== undefined && { cause }),
-    },
-  )
+  const precedence = new Map(precedenceColumns.map((name, index) => [name, precedenceValues[index]!]))
+  return new DuplicateKeyProblem(qualifiedName, { keys, values: keyValues, rows }, { ...options, precedence })
 }
 
 /** Maximum length of a key that a message quotes, in UTF-16 units. */

@@ -111,8 +111,8 @@ export function publishStagedLoad(stagedLoad: StagedLoad, job: PublicationJob): 
 }
 
 /**
- * Runs `callback` and then drops the staging tables. After an error, keeps them if `retain` is set or a later attempt
- * may publish them. An error WAREHOUSE_FULL drops them in any case.
+ * Runs `callback` and then drops the staging tables that it added to `staging`. After an error, keeps them if `retain`
+ * is set or a later attempt may publish them.
  */
 async function withStaging(
   { retain, mayPublishLater }: Pick<PublicationJob, 'retain' | 'mayPublishLater'>,
@@ -123,30 +123,35 @@ async function withStaging(
     return await callback(staging)
   } catch (error) {
     // A full warehouse has no space to retain staging tables.
-    const keepsTables = !isWarehouseFull(error) && (retain || (await mayPublishLater?.(error)))
+    if (isWarehouseFull(error)) throw error
+    const keepsTables = retain || (await mayPublishLater?.(error))
+    // `move` empties the stack, so the end of this function drops no tables.
     if (keepsTables) staging.move()
     throw error
   }
 }
 
 /**
- * Stages all row streams and publishes them in one publication. Adds each staging table to `staging`, so that disposing
- * the stack drops the tables.
+ * Stages all row streams, runs the transformation on the staged rows, and publishes all tables in one publication. A
+ * dry run (`onPlan`) only plans the publication. Adds each staging table to `staging`, so that disposing the stack
+ * drops the tables.
  */
 async function stageAndPublish(job: LoadJob, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { warehouse, signal, gate, onPlan, transformation = [] } = job
   const { loads, profiles, cursors, rows, isWholeSource } = await stageAllStreams(job, staging)
-  assertFewRejected(rows, 0, job)
+  assertFewRejected(rows, { rejectedBefore: 0 }, job)
   if (loads.size === 0) return []
   job.onRowsStaged?.(rows)
+  // The rows of a whole source replace all rows, even if the job requests a merge.
   const mode = isWholeSource ? 'REPLACE' : job.mode
   if (mode !== job.mode) job.onReplace?.()
   const stagedTables = [...loads.values()]
+  const isDryRun = onPlan !== undefined
   await warehouse.loader.transform(stagedTables, transformation, signal, {
     retain: job.retain === true,
-    dry: onPlan !== undefined,
+    dry: isDryRun,
   })
-  if (onPlan) {
+  if (isDryRun) {
     await warehouse.loader.plan(stagedTables, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
@@ -176,39 +181,62 @@ interface StagedStreams {
 /** Stages one row stream after the other. Throws if a table has two row streams or too many rejected rows. */
 async function stageAllStreams(job: LoadJob, staging: AsyncDisposableStack): Promise<StagedStreams> {
   const staged: StagedStreams = { loads: new Map(), profiles: new Map(), cursors: {}, rows: 0, isWholeSource: false }
-  const { loads, profiles, cursors } = staged
-  const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
   for await (const rowStream of job.rowStreams) {
     job.signal.throwIfAborted()
     const table = rowStream.table || job.target.table
-    if (loads.has(table))
+    if (staged.loads.has(table))
       throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
-    const { listsTables } = rowStream
-    const parentRecords = parentRecordsOf(rowStream, table, job)
-    const target = createLoadTarget(job, rowStream, table, parentRecords, [...loads.keys()])
     const rejectedBefore = job.rejected().count
-    if (!listsTables) job.onTable?.start(table)
-    const setKey = (columns: readonly Column[]) => withKey(columns, table, job)
-    const { load, writtenRows, profile } = await stageRowStream(
+    // A stream that lists the tables of the source is not data of the source.
+    const isData = !rowStream.listsTables
+    if (isData) job.onTable?.start(table)
+    const { load, writtenRows, profile } = await stageTableRows(
       rowStream,
-      { signal: job.signal, isProfiled, setKey },
+      table,
+      [...staged.loads.keys()],
+      job,
       staging,
-      (columns, number) => job.warehouse.loader.stage({ ...target, columns, staging: number }, job.signal),
     )
-    loads.set(table, load)
-    if (writtenRows.superseded) job.onSuperseded?.(writtenRows.superseded)
-    // The profile has measured superseded rows too, so it does not describe the staged rows.
-    if (profile && !writtenRows.superseded)
-      profiles.set(table, { ...rowStream, ...(parentRecords && { parentRecords }), profile })
-    if (!listsTables) {
+    staged.loads.set(table, load)
+    if (profile) staged.profiles.set(table, profile)
+    if (isData) {
       staged.rows += writtenRows.rows
       job.onTable?.finish(writtenRows.rows)
     }
-    assertFewRejected(writtenRows.rows, rejectedBefore, job)
-    if (rowStream.cursor) cursors[table] = rowStream.cursor()
+    assertFewRejected(writtenRows.rows, { rejectedBefore }, job)
+    if (rowStream.cursor) staged.cursors[table] = rowStream.cursor()
     if (rowStream.whole?.()) staged.isWholeSource = true
   }
   return staged
+}
+
+/**
+ * Stages the row stream of one table. Returns also the profile of its rows, unless no profile is wanted or none
+ * describes the staged rows.
+ */
+async function stageTableRows(
+  rowStream: RowStream,
+  table: string,
+  earlierTables: readonly string[],
+  job: LoadJob,
+  staging: AsyncDisposableStack,
+) {
+  const parentRecords = parentRecordsOf(rowStream, table, job)
+  const target = createLoadTarget(job, rowStream, table, parentRecords, earlierTables)
+  const isProfiled = job.storeProfile !== undefined && !job.onPlan && !job.transformation?.length
+  const { load, writtenRows, profile } = await stageRowStream(
+    rowStream,
+    { signal: job.signal, isProfiled, setKey: (columns) => withKey(columns, table, job) },
+    staging,
+    (columns, number) => job.warehouse.loader.stage({ ...target, columns, staging: number }, job.signal),
+  )
+  if (writtenRows.superseded) {
+    job.onSuperseded?.(writtenRows.superseded)
+    // The profile has measured superseded rows too, so it does not describe the staged rows.
+    return { load, writtenRows }
+  }
+  const measuredStream = profile && { ...rowStream, ...(parentRecords && { parentRecords }), profile }
+  return { load, writtenRows, profile: measuredStream }
 }
 
 /** Returns the target of a row stream's load. The columns and the number of the staging table are known only later. */
@@ -219,18 +247,20 @@ function createLoadTarget(
   parentRecords: ParentRecords | undefined,
   otherReplacedTables: readonly string[],
 ): Omit<LoadTarget, 'columns' | 'staging'> {
-  const usesPrecedence = precedence && mergeKey && table === target.table
+  // `mergeKey` replaces the source's key in the target table, so several source rows can have the same key.
+  const hasMergeKey = mergeKey !== undefined && table === target.table
+  const keepsTableRows = keepsRows(mode)
   return {
     schema: target.schema,
     table,
     run,
     attempt,
-    shape: { ...shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(mode) },
+    shape: { ...shape, sparse, ...(unread !== undefined && { unread }), merging: keepsTableRows },
     ...(onPlan && { dry: true }),
     ...(parentRecords && { parentRecords }),
     ...(deletedColumn !== undefined && { deletedColumn }),
     ...(listsTables && { listsTables }),
-    ...(usesPrecedence && { precedence }),
+    ...(hasMergeKey && precedence && { precedence }),
     otherReplacedTables,
   }
 }
@@ -239,7 +269,11 @@ function createLoadTarget(
  * Throws `LoadProblem` if too many rows of this table were rejected. `rejectedBefore` is the number of rows of earlier
  * tables that were rejected. They do not count, so that good tables of the run do not hide a bad one.
  */
-function assertFewRejected(rows: number, rejectedBefore: number, { rejected }: Pick<LoadJob, 'rejected'>): void {
+function assertFewRejected(
+  rows: number,
+  { rejectedBefore }: { rejectedBefore: number },
+  { rejected }: Pick<LoadJob, 'rejected'>,
+): void {
   const { count, first } = rejected()
   const problem = describeTooManyRejected(rows, { count: count - rejectedBefore, first })
   if (problem) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', problem)
@@ -248,12 +282,8 @@ function assertFewRejected(rows: number, rejectedBefore: number, { rejected }: P
 type MeasuredStream = Pick<RowStream, 'parentRecords' | 'deletedColumn'> & { profile: RowsProfile }
 
 /**
- * Stores the profile of each table that has a valid one. A table has none in these cases:
- *
- * - A transformation may have changed the measured rows.
- * - A merge deletes some of the measured rows, so the profile would include deleted records.
- * - A merge without rows changes nothing. The table then keeps its earlier profile, see `profileToPublish`. A table of
- *   child rows gets a new profile, because the merge can delete rows of changed parent records.
+ * Stores the profiles of the tables and sets `profile` of each load to the id of the stored profile. Skips profiles
+ * that do not describe the rows of the published table.
  */
 async function storeProfiles(
   { storeProfile }: LoadJob,
@@ -263,17 +293,25 @@ async function storeProfiles(
 ): Promise<void> {
   for (const [table, load] of loads) {
     const measuredStream = profiles.get(table)
+    // The transformation may have changed the measured rows.
     if (!measuredStream || load.transformed) continue
-    const { profile, parentRecords, deletedColumn } = measuredStream
-    const parentDeletedColumn = parentRecords && profiles.get(parentRecords.table)?.deletedColumn
-    const mayDeleteRows = (deletedColumn ?? parentDeletedColumn) !== undefined
-    const isUnchanged = profile.rows === 0 && !parentRecords
-    if (keepsRows(mode) && (isUnchanged || mayDeleteRows)) continue
+    const { profile, parentRecords } = measuredStream
+    const measuredParents = parentRecords && profiles.get(parentRecords.table)
+    if (keepsRows(mode)) {
+      // A merge deletes the rows that a column marks as deleted, and the profile has measured them.
+      if (hasDeletedColumn(measuredStream) || hasDeletedColumn(measuredParents)) continue
+      // A merge without rows changes nothing, so the table keeps its earlier profile (`profileToPublish`). A table of
+      // child rows is an exception, because the merge can delete rows of changed parent records.
+      if (profile.rows === 0 && !parentRecords) continue
+    }
     const sourceColumns = new Set(load.suppliedColumns)
     const columns = profile.columns.filter(({ column }) => sourceColumns.has(column))
     load.profile = await storeProfile?.(table, { ...profile, columns })
   }
 }
+
+const hasDeletedColumn = (rowStream: Pick<RowStream, 'deletedColumn'> | undefined): boolean =>
+  rowStream?.deletedColumn !== undefined
 
 async function publishStaged(
   { tables, cursors, mode, keepsPrevious }: StagedLoad,
@@ -297,9 +335,10 @@ async function publishStaged(
 const maxStagings = 20
 
 /**
- * Writes a row stream to a staging table. If its columns need wider types, drops the table and writes the stream again
- * to a new one with another name, because a reader can delay the drop. Adds the staging table to `stagedLoads`. Returns
- * its profile if `isProfiled` is set. Throws `LoadProblem` TYPES_NOT_SETTLED after `maxStagings` tables.
+ * Writes a row stream to a staging table and adds the table to `stagedLoads`. If a value needs a wider column type,
+ * drops the table and reads the stream again into a new table with these types. The new table has another number in its
+ * name, because a reader can delay the drop. Returns the rows' profile if `isProfiled` is set. Throws `LoadProblem`
+ * TYPES_NOT_SETTLED if the types are still too narrow in the last of `maxStagings` tables.
  */
 async function stageRowStream(
   { columns, content }: RowStream,
@@ -309,14 +348,14 @@ async function stageRowStream(
     setKey,
   }: { signal: AbortSignal; isProfiled: boolean; setKey: (columns: readonly Column[]) => Column[] },
   stagedLoads: AsyncDisposableStack,
-  beginStaging: (columns: RowStream['columns'], stagingNumber: number) => Promise<StagedTable>,
+  createStagingTable: (columns: RowStream['columns'], stagingNumber: number) => Promise<StagedTable>,
 ) {
-  let keyedColumns = setKey(withShortLabels(columns))
+  let stagedColumns = setKey(withShortLabels(columns))
   for (let stagingNumber = 1; ; stagingNumber += 1) {
-    const load = await beginStaging(keyedColumns, stagingNumber)
+    const load = await createStagingTable(stagedColumns, stagingNumber)
     try {
       await failpoint('staging-made')
-      const profiled: ProfiledContent = isProfiled ? addProfiler(content, keyedColumns) : { content }
+      const profiled: ProfiledContent = isProfiled ? addProfiler(content, stagedColumns) : { content }
       const writtenRows = await load.write(profiled.content, signal)
       await failpoint('copied')
       return { load: stagedLoads.use(load), writtenRows, profile: profiled.profile?.() }
@@ -326,8 +365,8 @@ async function stageRowStream(
         throw error
       }
       await load[Symbol.asyncDispose]()
-      if (stagingNumber === maxStagings) throw unstableTypes(keyedColumns, error.columns)
-      keyedColumns = setKey(withShortLabels(error.columns))
+      if (stagingNumber === maxStagings) throw unstableTypes(stagedColumns, error.columns)
+      stagedColumns = setKey(withShortLabels(error.columns))
     }
   }
 }

@@ -9,7 +9,7 @@ export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
 const defaultPushSeconds = 1_800
 
-const waitMs = 15_000
+const maxSlotWaitMs = 15_000
 const overloadTitle = 'Too many queries are running in this warehouse. Try again in a moment.'
 
 /**
@@ -17,15 +17,15 @@ const overloadTitle = 'Too many queries are running in this warehouse. Try again
  * another system keeps its slot while that system is slow, so pushes have a limit of their own.
  */
 const querySemaphores = {
-  queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title: overloadTitle }),
-  pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title: overloadTitle }),
+  queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs: maxSlotWaitMs, title: overloadTitle }),
+  pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs: maxSlotWaitMs, title: overloadTitle }),
 }
 
 /**
- * Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason on
- * abort.
+ * Waits until the warehouse `key` may run one more query. Dispose the result when the query ends. Throws WAREHOUSE_BUSY
+ * after 15 seconds, or at once if too many queries are waiting. Throws the signal's reason on abort.
  */
-export async function acquireQuery(
+export async function acquireQuerySlot(
   kind: keyof typeof querySemaphores,
   key: string,
   signal?: AbortSignal,
@@ -74,6 +74,22 @@ const clampSeconds = (seconds: number | undefined, defaultValue: number): number
 /** Rounds the requested number down and clamps it to 0…`maximum`. Returns `defaultValue` if nothing was requested. */
 export function clampLimit(requested: number | undefined, maximum: number, defaultValue: number): number {
   return requested === undefined ? defaultValue : Math.min(maximum, Math.max(0, Math.trunc(requested)))
+}
+
+/** Skips the first `offset` rows of the batches and ends after `rows` further rows. */
+export async function* limitRows<Row>(
+  batches: AsyncIterable<{ rows: readonly Row[]; bytes: number }>,
+  { offset, rows }: { offset: number; rows: number },
+): AsyncGenerator<{ rows: Row[]; bytesPerRow: number }> {
+  let rowsToSkip = offset
+  let rowsLeft = rows
+  for await (const batch of batches) {
+    const batchRows = batch.rows.slice(rowsToSkip, rowsToSkip + rowsLeft)
+    rowsToSkip = Math.max(0, rowsToSkip - batch.rows.length)
+    rowsLeft -= batchRows.length
+    yield { rows: batchRows, bytesPerRow: batch.bytes / Math.max(1, batch.rows.length) }
+    if (rowsLeft <= 0) return
+  }
 }
 
 export function rowTooLarge(bytes: number): WarehouseProblem {

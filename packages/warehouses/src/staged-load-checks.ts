@@ -116,9 +116,9 @@ export function assertMergeKey(
 }
 
 /**
- * Throws PART_COLUMN_MISSING if appended rows replace the earlier rows of the same file or other part of the source,
- * and a transformation or `schemaChanges` removed the column with its name. Otherwise the table would contain both the
- * earlier and the new rows of the file.
+ * Appended rows can replace the earlier rows of the same part of the source, such as a file. A column with the part's
+ * name identifies those rows. Throws PART_COLUMN_MISSING if a transformation or `schemaChanges` removed this column,
+ * because the table would then contain both the earlier and the new rows.
  */
 export function assertReplaceColumn(
   {
@@ -128,9 +128,10 @@ export function assertReplaceColumn(
   }: Pick<StagedLoadState, 'target' | 'filledColumns'> & { qualifiedName: string },
   mode: WriteMode | undefined,
 ): void {
-  if (mode !== 'APPEND' || !parentRecords) return
-  const hasColumn = filledColumns === undefined || filledColumns.includes(parentRecords.column)
-  if (hasColumn) return
+  const replacesParts = mode === 'APPEND' && parentRecords !== undefined
+  if (!replacesParts) return
+  const hasAllColumns = filledColumns === undefined
+  if (hasAllColumns || filledColumns.includes(parentRecords.column)) return
   throw new WarehouseProblem(
     'PART_COLUMN_MISSING',
     `Parts of the source changed, such as its objects, and their earlier rows cannot be found in ${qualifiedName}: the rows to load have no column "${parentRecords.column}". The old data stays. Keep the column in the transformation and in the table, or run once with "rebuild": true, which replaces all rows of the table.`,

@@ -1,6 +1,6 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
 import {
-  acquireQuery,
+  acquireQuerySlot,
   assertNoNulCharacter,
   clampLimit,
   defaultQueryBytes,
@@ -57,11 +57,11 @@ export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: Cl
   const slotKey = `clickhouse ${access.key}`
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => runUserQuery(access, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', slotKey, signal)
+      using _slot = await acquireQuerySlot('pushes', slotKey, signal)
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
@@ -72,7 +72,7 @@ export function clickHouseQueries({ access, ensureProvisioned, runOnServer }: Cl
     findAmbiguousTable: (request, preferredCount) =>
       runOnServer('the warehouse', () => findAmbiguousTableOfQuery(access, request, preferredCount)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => readQueryPlan(access, request, signal))
     },
   }

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
-import { type TypeRules, widestText } from '../shape/plan-shape.ts'
-import { type WarehouseTypes, widenTypes as widen } from '../shape/widen-types.ts'
+import type { TypeRules } from '../shape/plan-shape.ts'
+import { type WarehouseTypes, widestText, widenTypes as widen } from '../shape/widen-types.ts'
 
 /** A ClickHouse type as in `system.columns`, without its `Nullable(…)` wrapper. */
 export type SqlType = string

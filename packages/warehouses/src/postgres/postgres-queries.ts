@@ -1,6 +1,6 @@
 import type { QueryRunner } from '../query-runner.ts'
 import {
-  acquireQuery,
+  acquireQuerySlot,
   clampLimit,
   defaultQueryBytes,
   defaultQuerySeconds,
@@ -38,18 +38,18 @@ import { readShapeAsReader } from './table-shape.ts'
  */
 export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   async query(request, signal) {
-    using _slot = await acquireQuery('queries', access.database, signal)
+    using _slot = await acquireQuerySlot('queries', access.database, signal)
     return await runUserQuery(access, request, signal)
   },
   async *queryPages(request, pageRows, signal) {
-    using _slot = await acquireQuery('pushes', access.database, signal)
+    using _slot = await acquireQuerySlot('pushes', access.database, signal)
     yield* queryPages(access, request, pageRows, signal)
   },
   exportRows: (source, format, signal) => exportRows(access, source, format, signal),
   readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
   findAmbiguousTable: (request, preferredCount, signal) => findAmbiguousTable(access, request, preferredCount, signal),
   async explain(request, signal) {
-    using _slot = await acquireQuery('queries', access.database, signal)
+    using _slot = await acquireQuerySlot('queries', access.database, signal)
     return await readQueryPlan(access, request, signal)
   },
 })

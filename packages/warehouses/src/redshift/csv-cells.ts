@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { decimalText } from '@sluice/row-stream'
 import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../rows/cell-writer.ts'
 import { longestText, parseTypeModifiers } from './types.ts'
 import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import type { RowContent } from '../warehouse.ts'
@@ -85,15 +85,13 @@ function formatTimestamp(microseconds: bigint): string {
   return `${day} ${time}.${String(sinceMidnight % 1_000_000n).padStart(6, '0')}`
 }
 
-/** Returns a writer for decimals. It writes all decimals that the column has. */
+/** Returns a writer for decimals. It writes as many decimal places as the column has, such as `1.50`. */
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = parseTypeModifiers(type)
   const shape = { precision, scale, server: 'Redshift' }
   return (from, position, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, position, length, shape)
-    // A number above 2^53 would be printed with an exponent or rounded digits.
-    const isPrintedExactly = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude)
-    const digits = decimalText(isPrintedExactly ? magnitude : BigInt(magnitude), scale)
+    const { negative, magnitude } = readScaledInteger(from, position, length, shape)
+    const digits = decimalText(magnitude, scale)
     writeAscii(out, negative ? `-${digits}` : digits)
   }
 }
@@ -126,8 +124,8 @@ const comma = 0x2c
 const newline = 0x0a
 
 /**
- * Yields rows as CSV in chunks of about one megabyte of whole lines, and adds them to `counts`. `nullWord` stands for
- * NULL. It is random, so that no value equals it.
+ * Yields the rows as CSV, in chunks of complete lines of about one megabyte. Writes NULL as `nullWord`, a random word
+ * that no value equals. Adds the numbers of rows and bytes to `counts`.
  */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
@@ -139,7 +137,7 @@ export function csvRows(
     const writeCell = csvCell(stored.dataType, type)
     const isLastColumn = index === columns.length - 1
     const delimiter = isLastColumn ? newline : comma
-    const value: CellWriter = (from, position, length, out) => {
+    const writeValue: CellWriter = (from, position, length, out) => {
       writeCell(from, position, length, out)
       out.bytes[out.position++] = delimiter
     }
@@ -147,7 +145,7 @@ export function csvRows(
       writeAscii(out, nullWord)
       out.bytes[out.position++] = delimiter
     }
-    return { label, value, writeNull: nullable ? writeNull : undefined }
+    return { label, writeValue, writeNull: nullable ? writeNull : undefined }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
   return convertCopyTuples(tuples, writers, { qualifiedName: quotedPlace, counts })

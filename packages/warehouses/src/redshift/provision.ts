@@ -16,41 +16,46 @@ const alreadyExistsStates = new Set(['42710', '42P04', '42P06', '42P07'])
 export async function provisionRedshift(access: ClientAccess): Promise<void> {
   const { database, logins } = access
   const { quoted } = redshiftNames
-  await withConnection(access, access.adminDatabase, async (run) => {
+  await withConnection(access, access.adminDatabase, async (runIgnoringExisting) => {
     for (const { user, password } of [logins.load, logins.read]) {
-      // `run` ignores the error for an existing user, who then gets the current password.
-      await run(`create user ${quoted(user)} password ${stringLiteral(password)}`)
-      await run(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
+      // An existing user gets the current password from the second statement.
+      await runIgnoringExisting(`create user ${quoted(user)} password ${stringLiteral(password)}`)
+      await runIgnoringExisting(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
     }
-    await run('revoke assumerole on all from public for all')
-    await run(`create database ${quoted(database)}`)
-    await run(`revoke temporary on database ${quoted(database)} from public`)
+    await runIgnoringExisting('revoke assumerole on all from public for all')
+    await runIgnoringExisting(`create database ${quoted(database)}`)
+    await runIgnoringExisting(`revoke temporary on database ${quoted(database)} from public`)
   })
-  await withConnection(access, database, async (run) => {
-    await run('revoke all on schema public from public')
-    await run(`create schema ${quoted(ledgerSchema)}`)
-    await run(`create table ${redshiftNames.ledger(lockTable)} (turn integer)`)
+  await withConnection(access, database, async (runIgnoringExisting) => {
+    await runIgnoringExisting('revoke all on schema public from public')
+    await runIgnoringExisting(`create schema ${quoted(ledgerSchema)}`)
+    // Publications lock this table, which stays empty.
+    await runIgnoringExisting(`create table ${redshiftNames.ledger(lockTable)} (turn integer)`)
   })
 }
 
-/**
- * Runs a statement. If the object already exists, or if a concurrent identical statement succeeds, this counts as
- * success.
- */
-type RunStatement = (statement: string) => Promise<void>
+/** Runs a statement. Ignores the error for an object that already exists or that a concurrent statement creates. */
+type RunIgnoringExisting = (statement: string) => Promise<void>
 
-/** Runs `callback` with a function that runs statements in this database, on a connection that is closed afterwards. */
-async function withConnection(access: ClientAccess, database: string, callback: (run: RunStatement) => Promise<void>) {
+/** Connects to this database as Sluice's user, runs `callback` and closes the connection. */
+async function withConnection(
+  access: ClientAccess,
+  database: string,
+  callback: (runIgnoringExisting: RunIgnoringExisting) => Promise<void>,
+) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})
   await client.connect()
   try {
     await callback(async (statement) => {
       await client.query(statement).catch((error: DatabaseError) => {
-        if (!alreadyExistsStates.has(error.code ?? '') && !concurrentStatement.test(error.message)) throw error
+        if (!isAlreadyCreated(error)) throw error
       })
     })
   } finally {
     await client.end().catch(() => {})
   }
 }
+
+const isAlreadyCreated = ({ code = '', message }: DatabaseError): boolean =>
+  alreadyExistsStates.has(code) || concurrentStatement.test(message)

@@ -1,6 +1,6 @@
 import type { DialectCatalog, SqlDialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
-import { changesOf } from './redshift-statements.ts'
+import { redshiftStatements } from './redshift-statements.ts'
 import { createConnectionPool } from './connections.ts'
 import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
 import { copyRows, sweepStagingBucket } from './redshift-loader.ts'
@@ -17,7 +17,7 @@ export function redshiftDialect(access: ClientAccess): SqlDialect {
     names: redshiftNames,
     types: redshiftTypes,
     catalogue: catalogueOf(access),
-    changes: changesOf(access),
+    changes: redshiftStatements(access),
     publication: 'TRANSACTION',
     bareNames: 'PATH',
     open: (options) => openSession(connections, options),

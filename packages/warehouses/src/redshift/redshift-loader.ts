@@ -33,7 +33,7 @@ export async function copyRows(
   signal: AbortSignal,
 ): Promise<StreamCounts> {
   const bucket = bucketOf(access.staging)
-  const { run, attempt, quotedPlace } = filling
+  const { run, attempt } = filling
   const prefix = `${clientPrefix(access)}${runPart(run)}/${attempt}-${randomBytes(12).toString('hex')}/`
   const counts: StreamCounts = { rows: 0, bytes: 0 }
   const nullWord = `~${randomBytes(5).toString('hex')}`
@@ -45,19 +45,29 @@ export async function copyRows(
     await bucket.put(manifest, Buffer.from(JSON.stringify({ entries })), signal)
     await using session = await openSession(connections, { role: 'service', signal })
     await loadFromManifest(session, access, filling, { manifest, nullWord, prefix })
-    const [row] = await session.rows<{ n: string }>(
-      sql`select count(*)::varchar as n from ${sqlFragment(redshiftNames.place(filling.place))}`,
-    )
-    if (Number(row!.n) !== counts.rows)
-      throw new WarehouseProblem(
-        'WAREHOUSE_REFUSED',
-        `The warehouse stored ${row!.n} rows of ${quotedPlace}, but ${counts.rows} were sent. The run is retried automatically.`,
-        { retryable: true },
-      )
+    await assertRowsStored(session, filling, counts.rows)
     return counts
   } finally {
     await deleteObjects(bucket, prefix).catch(() => {})
   }
+}
+
+/** Throws a retryable problem unless the table has this number of rows. */
+async function assertRowsStored(
+  session: SqlSession,
+  { place, quotedPlace }: TableFill,
+  sentRows: number,
+): Promise<void> {
+  const [row] = await session.rows<{ stored: string }>(
+    sql`select count(*)::varchar as stored from ${sqlFragment(redshiftNames.place(place))}`,
+  )
+  const storedRows = Number(row!.stored)
+  if (storedRows === sentRows) return
+  throw new WarehouseProblem(
+    'WAREHOUSE_REFUSED',
+    `The warehouse stored ${storedRows} rows of ${quotedPlace}, but ${sentRows} were sent. The run is retried automatically.`,
+    { retryable: true },
+  )
 }
 
 /**

@@ -70,6 +70,7 @@ export function redshiftAccess(
   })
   return {
     key,
+    // Removes the brackets of an IPv6 address.
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(url.port || 5439),
     database: databaseName(key),

@@ -8,8 +8,8 @@ import { redshiftNames } from './names.ts'
 /** The table with the publish lock, which lets only one publication run at a time. */
 export const lockTable = 'publishing'
 
-/** Returns Redshift's statements for one organisation. */
-export function changesOf({ logins }: ClientAccess): DialectStatements {
+/** Returns the functions that build Redshift's statements for one organisation's database. */
+export function redshiftStatements({ logins }: ClientAccess): DialectStatements {
   const { quoted, place: qualified } = redshiftNames
   const load = quoted(logins.load.user)
   const bothLogins = `${load}, ${quoted(logins.read.user)}`
@@ -39,6 +39,7 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     insert: (place, columns, query) => [
       plainSql(`insert into ${qualified(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
     ],
+    // FILL lets the role `load` write the table, READ lets both roles only read it.
     grant: (place, to) =>
       to === 'FILL'
         ? [...grantTableRights(place, 'select', bothLogins), ...grantTableRights(place, 'insert, update, delete', load)]

@@ -185,20 +185,39 @@ async function* readCursorRows(
   })
   let rowsToFetch = Math.min(firstFetchRows, batch.rows)
   for (;;) {
-    const query = { text: `fetch forward ${rowsToFetch} from sluice_rows`, rowMode: 'array' as const, types: asText }
-    const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
+    const fetched = await fetchCursorRows(client, rowsToFetch).catch((error: unknown) => {
       throw addErrorPosition(error, text, cursorDeclaration)
     })
-    const columns = fields.map(toReadColumn)
-    const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
-    yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
-    const isCursorAtEnd = rows.length < rowsToFetch
+    yield fetched
+    const isCursorAtEnd = fetched.rows.length < rowsToFetch
     if (isCursorAtEnd) break
-    const bytesPerRow = Math.max(1, bytes / rows.length)
-    const rowsThatFit = Math.ceil(batch.bytes() / bytesPerRow)
-    rowsToFetch = Math.max(1, Math.min(batch.rows, rowsToFetch * 4, rowsThatFit))
+    rowsToFetch = nextFetchRows(fetched, batch)
   }
+  // The transaction changed nothing. Its end closes the cursor.
   await client.query('rollback')
+}
+
+/** Fetches the next rows of the cursor, at most `rowCount`. */
+async function fetchCursorRows(client: Client | PoolClient, rowCount: number): Promise<ReadRows> {
+  const query = { text: `fetch forward ${rowCount} from sluice_rows`, rowMode: 'array' as const, types: asText }
+  const { rows, fields } = await client.query<(string | null)[]>(query)
+  const columns = fields.map(toReadColumn)
+  return {
+    columns,
+    rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))),
+    bytes: rows.reduce((sum, row) => sum + rowBytes(row), 0),
+  }
+}
+
+/**
+ * Returns the number of rows to fetch next: as many as fit into the batch if they are as large as the last ones, but at
+ * most four times as many as the last ones, because later rows may be larger.
+ */
+function nextFetchRows(lastFetch: ReadRows, batch: BatchLimits): number {
+  const lastRows = lastFetch.rows.length
+  const bytesPerRow = Math.max(1, lastFetch.bytes / lastRows)
+  const rowsThatFit = Math.ceil(batch.bytes() / bytesPerRow)
+  return Math.max(1, Math.min(batch.rows, lastRows * 4, rowsThatFit))
 }
 
 /** Returns the result columns. Fetches no rows, so the server does not run the query. */

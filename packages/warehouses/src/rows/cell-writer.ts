@@ -27,43 +27,47 @@ const positiveSign = 0
 /** A double represents all integers of up to this many decimal digits exactly. */
 const exactDigits = 15
 
-/** A decimal as an integer, that is, without its decimal point. */
-interface WholeNumber {
+/** A decimal × 10^scale, which makes it an integer. */
+interface ScaledInteger {
   negative: boolean
-  /** The absolute value. It is a bigint only if a double would be inexact. */
+  /** The absolute value: a number with at most `exactDigits` digits, or a bigint. */
   magnitude: number | bigint
 }
 
 /**
- * Reads PostgreSQL's binary numeric and returns the integer value × 10^`scale`. Rounds excess digits, halves away from
- * zero. Throws `MisfitCell` if the result has more than `precision` digits, or if the value is NaN or infinite.
+ * Reads PostgreSQL's binary numeric and returns its value × 10^`scale` as an integer. Rounds excess digits, halves away
+ * from zero. Throws `MisfitCell` if the result has more than `precision` digits, or if the value is NaN or infinite.
  * `server` is the name of the target server, for the message.
  */
-export function wholeNumber(
+export function readScaledInteger(
   from: DataView,
   position: number,
   length: number,
   { precision, scale, server }: { precision: number; scale: number; server: string },
-): WholeNumber {
-  const digitCount = length >= numericHeaderBytes ? from.getInt16(position) : -1
-  const isWellFormed = digitCount >= 0 && length === numericHeaderBytes + numericDigitBytes * digitCount
-  if (!isWellFormed) throw new MisfitCell('incorrect binary data format')
+): ScaledInteger {
+  if (length < numericHeaderBytes) throw malformedNumeric()
+  const digitCount = from.getInt16(position)
   const weight = from.getInt16(position + 2)
   const sign = from.getUint16(position + 4)
+  if (digitCount < 0 || length !== numericHeaderBytes + numericDigitBytes * digitCount) throw malformedNumeric()
   if (sign !== positiveSign && sign !== negativeSign)
     throw new MisfitCell(
       `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
     )
-  // The power of ten by which the number made of all digits must be multiplied.
-  const power = (weight - digitCount + 1) * decimalDigitsPerNumericDigit + scale
-  const isExactAsDouble = power >= 0 && power + decimalDigitsPerNumericDigit * digitCount <= exactDigits
   const digitsPosition = position + numericHeaderBytes
+  // The digits, read as one integer, have the last digit's exponent. The scale then shifts the decimal point.
+  const lastDigitExponent = weight - digitCount + 1
+  const power = lastDigitExponent * decimalDigitsPerNumericDigit + scale
+  const maxResultDigits = digitCount * decimalDigitsPerNumericDigit + power
+  const isExactAsDouble = power >= 0 && maxResultDigits <= exactDigits
   const magnitude = isExactAsDouble
     ? readNumberMagnitude(from, digitsPosition, digitCount, power)
     : readBigintMagnitude(from, digitsPosition, digitCount, power)
   if (BigInt(magnitude) >= powerOfTen(precision)) throw tooLarge(precision, scale)
   return { negative: sign === negativeSign, magnitude }
 }
+
+const malformedNumeric = () => new MisfitCell('incorrect binary data format')
 
 const powersOfTen = new Map<number, bigint>()
 

@@ -5,7 +5,7 @@ import { type CellWriter, type GrowingBuffer, MisfitCell } from './cell-writer.t
 export interface ColumnWriter {
   /** The column's name in messages. */
   label: string
-  value: CellWriter
+  writeValue: CellWriter
   /** Writes NULL, in at most 16 bytes. Undefined for a key column, which cannot be NULL. */
   writeNull: ((out: GrowingBuffer) => void) | undefined
 }
@@ -19,6 +19,9 @@ export interface StreamCounts {
 const chunkBytes = 1024 * 1024
 /** A chunk is yielded once it has this size, so that the next row usually fits without enlarging the buffer. */
 const fullChunkBytes = chunkBytes - 4096
+/** Sizes of the fields of a tuple. */
+const columnCountBytes = 2
+const valueLengthBytes = 4
 /** The maximum bytes that a converted value needs beyond twice its original size. */
 const valueOverheadBytes = 64
 
@@ -63,22 +66,24 @@ function convertTuple(
   out: GrowingBuffer,
 ): number {
   if (view.getInt16(start) !== columns.length) throw malformedTupleProblem(qualifiedName)
-  let position = start + 2
+  let position = start + columnCountBytes
   for (let index = 0; index < columns.length; index++) {
     const column = columns[index]!
-    if (position + 4 > view.byteLength) throw malformedTupleProblem(qualifiedName)
+    if (position + valueLengthBytes > view.byteLength) throw malformedTupleProblem(qualifiedName)
     const length = view.getInt32(position)
-    position += 4
+    position += valueLengthBytes
     ensureRoom(out, valueOverheadBytes)
-    if (length < 0) {
+    const isNull = length < 0
+    if (isNull) {
       if (!column.writeNull) throw nullKey(qualifiedName, column)
       column.writeNull(out)
       continue
     }
     if (position + length > view.byteLength) throw malformedTupleProblem(qualifiedName)
+    // A converted value has at most twice its original size, plus the overhead.
     ensureRoom(out, 2 * length + valueOverheadBytes)
     try {
-      column.value(view, position, length, out)
+      column.writeValue(view, position, length, out)
     } catch (error) {
       if (!(error instanceof MisfitCell)) throw error
       throw createBadValueProblem(qualifiedName, column, error.message)

@@ -17,25 +17,28 @@ export interface MeasuredLoad {
 }
 
 /**
- * Runs `planShape` for a load. Adds a change PART_NOT_READ if the source was not read completely. Throws
- * `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if the load is rejected.
+ * Plans the columns of a load with `planShape`, from its target and the statistics of its columns. Adds a change
+ * PART_NOT_READ if the source was not read completely. Throws `WarehouseProblem` SCHEMA_MISMATCH or DATES_AMBIGUOUS if
+ * the load is rejected.
  */
 export function planLoad(rules: TypeRules, previousShape: SourceShape | undefined, load: MeasuredLoad): ShapePlan {
   const { target, columnFacts, sourceRows, transformed = false } = load
-  const { schemaChanges, rebuild, definition, sparse, unread, merging, hasAllColumns } = target.shape ?? {}
+  const { schemaChanges, rebuild = false, definition, unread, ...shape } = target.shape ?? {}
+  const { sparse = false, merging = false, hasAllColumns = false } = shape
+  const areAllRowsRead = columnFacts !== undefined
   const plan = planShape(
     rules,
     previousShape && transformed ? withoutSourceFormats(previousShape) : previousShape,
     {
       columns: addColumnFacts(load),
-      sparse: sparse === true,
-      merging: load.merging ?? merging === true,
-      hasAllColumns: hasAllColumns === true,
+      sparse,
+      merging: load.merging ?? merging,
+      hasAllColumns,
       ...(definition && { definition }),
       ...(sourceRows !== undefined && { rows: sourceRows }),
     },
-    { ...(schemaChanges && { schemaChanges }), rebuild: rebuild === true },
-    { final: columnFacts !== undefined },
+    { ...(schemaChanges && { schemaChanges }), rebuild },
+    { final: areAllRowsRead },
   )
   if (isRefusal(plan)) throw new WarehouseProblem(plan.code, plan.sentence, { advice: plan.advice })
   if (unread === undefined) return plan
@@ -73,8 +76,9 @@ function withoutSourceFormats(shape: SourceShape): SourceShape {
 }
 
 /**
- * Returns the shape that the published table records for its next load. `columns` are the columns to record. `reading`
- * is state for the source; if it is undefined, the state of the last load stays, except after a rebuild.
+ * Returns the record of a load, with which the next load of the table is compared. `columns` are the columns to record.
+ * `reading` is the JSON that the source wants to receive at its next load. Without it, the JSON of the previous load
+ * stays, except after a rebuild.
  */
 export function sourceShapeAfterLoad(
   { shape }: LoadTarget,

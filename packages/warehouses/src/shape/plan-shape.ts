@@ -1,4 +1,4 @@
-import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { typeName } from './widen-types.ts'
 import { type ReaderAdvice, type TypeEvidence, rebuildAdvice } from '@sluice/row-stream'
@@ -114,6 +114,8 @@ export function planShape(
   const plannedNames = new Set(plannedColumns.map(({ name }) => name))
   const keptColumns = rebuildReason ? [] : previousColumns.filter(({ name }) => !plannedNames.has(name))
   const vanishingColumns = isIncrement(load) ? [] : keptColumns.filter(({ vanished }) => !vanished)
+  // A sparse source omits a column without values, so an absent column causes no warning.
+  const warning = load.sparse ? {} : { warning: true as const }
   return {
     columns,
     keptColumns,
@@ -122,13 +124,7 @@ export function planShape(
       .map(({ name }) => name),
     ...(rebuildReason && { rebuildReason }),
     changes: [
-      ...vanishingColumns.map(
-        ({ name }): TableChange => ({
-          kind: 'COLUMN_VANISHED',
-          column: name,
-          ...(!load.sparse && { warning: true }),
-        }),
-      ),
+      ...vanishingColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_VANISHED', column: name, ...warning })),
       ...listEmptiedColumns(previousByName, load, rebuildReason),
     ],
     recordedColumns: [
@@ -170,11 +166,12 @@ function listEmptiedColumns(
   load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): TableChange[] {
-  const { columns, rows = 0, merging: keepsRows = false } = load
+  const { columns, rows = 0, merging = false } = load
   if (rows === 0 || isIncrement(load) || rebuildReason === 'DEFINITION') return []
   const emptiedColumns = columns.filter(({ name, evidence }) => {
+    const hasValuesNow = evidence !== 'NOTHING'
     const previousColumn = previousByName.get(name)
-    return evidence === 'NOTHING' && previousColumn !== undefined && hadValues(previousColumn, { keepsRows })
+    return !hasValuesNow && previousColumn !== undefined && hadValues(previousColumn, { keepsRows: merging })
   })
   return emptiedColumns.map(({ name }) => ({ kind: 'COLUMN_EMPTIED', column: name, rows }))
 }
@@ -210,7 +207,11 @@ function isEmptyInLoad(
   return load.rows === 0 ? previousColumn?.emptyInLoad === true : evidence === 'NOTHING'
 }
 
-/** Returns the fields of a planned column that the table records for its next load. */
+/**
+ * Returns the fields of a planned column that the table records for its next load. Records at most one of the marks for
+ * a column without values: `undecided` NOTHING (never had values), `empty` (has none now) or `emptyInLoad` (the load
+ * has none).
+ */
 function toRecordedColumn({
   name,
   label,
@@ -222,13 +223,14 @@ function toRecordedColumn({
   dayFirst,
   sourceFormat,
 }: PlannedColumn): PreviousSourceColumn {
+  const hasNeverHadValues = undecided === 'NOTHING'
   return {
     name,
     label,
     type,
     dataType,
     ...(undecided && { undecided }),
-    ...(empty && undecided !== 'NOTHING' && { empty }),
+    ...(empty && !hasNeverHadValues && { empty }),
     ...(emptyInLoad && !empty && { emptyInLoad }),
     ...(dayFirst !== undefined && { dayFirst }),
     ...(sourceFormat !== undefined && { sourceFormat }),
@@ -254,7 +256,7 @@ function findRebuildReason(
   return areKnown && previousDefinition !== definition ? 'DEFINITION' : undefined
 }
 
-/** Returns a column with its type and its source format in the table after the load. */
+/** Returns a column as it is in the table after the load, with its type, its marks and its source format. */
 function planColumn(
   rules: TypeRules,
   previousColumn: PreviousSourceColumn | undefined,
@@ -262,65 +264,74 @@ function planColumn(
   load: NewLoad,
   rebuildReason: ShapePlan['rebuildReason'],
 ): PlannedColumn {
-  const typedColumn = planType(rules, previousColumn, column, load, rebuildReason)
   const { merging = false, rows } = load
-  const sourceFormat = sourceFormatAfterLoad(typedColumn.dataType, column, { previousColumn, merging, rows })
-  return { ...typedColumn, ...(sourceFormat !== undefined && { sourceFormat }) }
+  const { name, label, primaryKey = false } = column
+  const plannedType = planType(rules, previousColumn, column, { merging, rebuildReason })
+  const dayFirst = column.dayFirst ?? previousColumn?.dayFirst
+  const sourceFormat = sourceFormatAfterLoad(plannedType.dataType, column, { previousColumn, merging, rows })
+  return {
+    name,
+    label,
+    primaryKey,
+    ...(isEmptyAfterLoad(previousColumn, column, load) && { empty: true }),
+    ...(isEmptyInLoad(previousColumn, column, load) && { emptyInLoad: true }),
+    ...(dayFirst !== undefined && { dayFirst }),
+    ...plannedType,
+    ...(sourceFormat !== undefined && { sourceFormat }),
+  }
 }
 
+type PlannedType = Pick<PlannedColumn, 'type' | 'dataType' | 'undecided'>
+
 /**
- * Returns a column with its type in the table after the load. Normally this is a type that stores the values of the
- * last load and of the new one. It is the type of the new load alone if the column is new, its type was undecided, the
- * user requested the type, or the table is rebuilt. If the new load does not show a type, it is the type of the last
- * load or, for a new column, text.
+ * Returns the type of a column in the table after the load. `evidence` says what the values of the load show:
+ *
+ * - NOTHING (no values) or AMBIGUOUS (dates with day or month first): see the two functions for these cases.
+ * - A type: normally the type that stores the values of the last load and of the new one. The type of the new load
+ *   alone if the column is new, its type was undecided, the user requested the type, or the table is rebuilt.
  */
 function planType(
   rules: TypeRules,
   previousColumn: PreviousSourceColumn | undefined,
   column: SourceColumn,
-  load: NewLoad,
-  rebuildReason: ShapePlan['rebuildReason'],
-): PlannedColumn {
-  const { merging = false } = load
-  const { name, label, evidence, primaryKey = false } = column
-  const dayFirst = column.dayFirst ?? previousColumn?.dayFirst
-  const commonFields = {
-    name,
-    label,
-    primaryKey,
-    ...(isEmptyAfterLoad(previousColumn, column, load) && { empty: true as const }),
-    ...(isEmptyInLoad(previousColumn, column, load) && { emptyInLoad: true as const }),
-    ...(dayFirst !== undefined && { dayFirst }),
-  }
-  if (evidence === 'AMBIGUOUS') {
-    // Text stores the dates as written. If the column has another type, and the order of day and month is still
-    // undecided after all rows, the load is rejected.
-    const storesTextNow = previousColumn !== undefined && storesText(previousColumn)
-    const { type, dataType } = storesTextNow ? previousColumn : rules.storedAs({ dataType: 'TEXT' })
-    const isUndecided = !previousColumn || previousColumn.undecided !== undefined
-    return { ...commonFields, type, dataType, ...(isUndecided && { undecided: evidence }) }
-  }
-  if (evidence === 'NOTHING') {
-    if (!previousColumn) return { ...commonFields, ...rules.storedAs({ dataType: 'TEXT' }), undecided: evidence }
-    const { type, dataType, undecided } = previousColumn
-    return { ...commonFields, type, dataType, ...(undecided && { undecided }) }
-  }
+  { merging, rebuildReason }: { merging: boolean; rebuildReason: ShapePlan['rebuildReason'] },
+): PlannedType {
+  const { evidence } = column
+  if (evidence === 'AMBIGUOUS') return planTypeOfAmbiguousDates(rules, previousColumn)
+  if (evidence === 'NOTHING') return planTypeWithoutValues(rules, previousColumn)
   const sourceType = rules.storedAs(column)
-  if (!previousColumn) return { ...commonFields, ...sourceType }
-  if (evidence === 'REQUESTED' && !merging) return { ...commonFields, ...sourceType }
+  if (!previousColumn) return sourceType
+  if (evidence === 'REQUESTED' && !merging) return sourceType
+  const widestType = rules.widest(previousColumn, sourceType)
   // Rows that stay may contain texts with day and month in either order, so the column stays text.
-  if (previousColumn.undecided === 'AMBIGUOUS' && merging)
-    return { ...commonFields, ...rules.widest(previousColumn, sourceType), undecided: previousColumn.undecided }
-  if (previousColumn.undecided || rebuildReason) return { ...commonFields, ...sourceType }
-  return { ...commonFields, ...rules.widest(previousColumn, sourceType) }
+  if (previousColumn.undecided === 'AMBIGUOUS' && merging) return { ...widestType, undecided: 'AMBIGUOUS' }
+  if (previousColumn.undecided || rebuildReason) return sourceType
+  return widestType
+}
+
+/**
+ * Returns text, which stores the dates as written. A column that already stores text keeps its text type. If the column
+ * has another type, `refuseAmbiguousDates` rejects the load once all rows are read.
+ */
+function planTypeOfAmbiguousDates(rules: TypeRules, previousColumn: PreviousSourceColumn | undefined): PlannedType {
+  const keepsType = previousColumn !== undefined && storesText(previousColumn)
+  const { type, dataType } = keepsType ? previousColumn : rules.storedAs({ dataType: 'TEXT' })
+  const hasDecidedType = previousColumn !== undefined && previousColumn.undecided === undefined
+  return { type, dataType, ...(!hasDecidedType && { undecided: 'AMBIGUOUS' }) }
+}
+
+/** Returns the type of the last load or, for a new column, text until a load has values. */
+function planTypeWithoutValues(rules: TypeRules, previousColumn: PreviousSourceColumn | undefined): PlannedType {
+  if (!previousColumn) return { ...rules.storedAs({ dataType: 'TEXT' }), undecided: 'NOTHING' }
+  const { type, dataType, undecided } = previousColumn
+  return { type, dataType, ...(undecided && { undecided }) }
 }
 
 const hasNotVanished = ({ vanished }: PreviousSourceColumn): boolean => !vanished
 
 /**
- * Rejects a header without rows that looks like a file with lost line ends. Such a file is a single line, so its values
- * appear as further column names after those of the last load. With at least one row of values, at least half of the
- * names are new. As a further sign, a new name with digits and without letters is probably a value.
+ * Rejects a source with a header and no rows if it probably is a file with lost line ends. Such a file has a single
+ * line, so all its values are read as column names. `describeLostLineEnds` decides by the new names.
  */
 function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], load: NewLoad): ShapeRefusal | undefined {
   const { columns, rows, sparse } = load
@@ -342,9 +353,11 @@ function refuseLostLineEnds(previousColumns: readonly PreviousSourceColumn[], lo
   }
 }
 
-/** Returns the sign that the added columns are values of a file with lost line ends. Undefined without such a sign. */
+/** Returns the sign that the added columns are values of a file with lost line ends, or undefined without a sign. */
 function describeLostLineEnds(addedColumns: readonly SourceColumn[], columnCount: number): string | undefined {
+  // A header and at least one row of values have the same length, so at least half of the names are values.
   if (addedColumns.length * 2 >= columnCount) return `${addedColumns.length} of its ${columnCount} columns are new`
+  // A name with digits and without letters is probably a value.
   const valueLikeColumn = addedColumns.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
   return valueLikeColumn && `the name of its new column "${valueLikeColumn.label}" looks like a value`
 }
@@ -482,15 +495,4 @@ function formatColumnNames(columns: NamedColumns): string {
     .map(({ name }) => `"${name}"`)
     .join(', ')
   return columns.length > maxNamedColumns ? `${listedNames} and ${columns.length - maxNamedColumns} more` : listedNames
-}
-
-const maxTextLengths: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
-
-/** Returns the longer of two text types. Returns TEXT for different types unless both are VARCHAR_n. */
-export function widestText(one: DataType, other: DataType): DataType {
-  if (one === other) return one
-  const oneLength = maxTextLengths[one]
-  const otherLength = maxTextLengths[other]
-  if (oneLength === undefined || otherLength === undefined) return 'TEXT'
-  return oneLength > otherLength ? one : other
 }

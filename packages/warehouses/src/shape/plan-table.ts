@@ -83,8 +83,8 @@ export function planTable<Column extends TableColumn>(
 }
 
 /**
- * Returns the changes of an existing table. If the settings of the source changed, the first one is SHAPE_REPLACED,
- * unless no column is dropped and each column can store its earlier values.
+ * Returns the changes of an existing table. The first one is SHAPE_REPLACED if the settings of the source changed and
+ * the table thereby loses a column or gets a type that cannot store the earlier values of a column.
  */
 function listTableChanges(
   rules: TypeRules,
@@ -95,10 +95,11 @@ function listTableChanges(
     addedColumns,
   }: { typeChanges: TableChange[]; droppedColumns: readonly TableColumn[]; addedColumns: readonly TableColumn[] },
 ): TableChange[] {
+  const haveSettingsChanged = plan.rebuildReason === 'DEFINITION'
   const losesValues = droppedColumns.length > 0 || typeChanges.some(({ kind }) => kind === 'TYPE_CHANGED')
   const shapeReplaced: TableChange = { kind: 'SHAPE_REPLACED', column: '', warning: true }
   return [
-    ...(plan.rebuildReason === 'DEFINITION' && losesValues ? [shapeReplaced] : []),
+    ...(haveSettingsChanged && losesValues ? [shapeReplaced] : []),
     ...typeChanges,
     ...plan.changes,
     ...droppedColumns.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name })),

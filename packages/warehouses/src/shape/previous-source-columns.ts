@@ -112,9 +112,9 @@ interface EarlierRows {
 }
 
 /**
- * Returns the single source format of all values of a column after a load, such as `DD.MM.YYYY`. If rows of earlier
- * loads stay, their values count too. Returns undefined if the values have several formats, and if the format does not
- * apply to the stored type: a column of text stores the values as the source prints them.
+ * Returns the format in which the source prints all values of a column, such as `DD.MM.YYYY`: those of this load and,
+ * if rows of earlier loads stay (`merging`), also theirs. Returns undefined if the values have several formats, and for
+ * a column that stores them as text, where the format does not apply.
  */
 export function sourceFormatAfterLoad(
   storedType: DataType,
@@ -124,9 +124,10 @@ export function sourceFormatAfterLoad(
   const loadedFormat = haveCommonFormats(dataType, storedType) ? sourceFormat : undefined
   if (!merging || previousColumn === undefined) return loadedFormat
   const earlierFormat = haveCommonFormats(previousColumn.dataType, storedType) ? previousColumn.sourceFormat : undefined
-  const hasNoLoadedValue = evidence === 'NOTHING' || rows === 0
-  if (hasNoLoadedValue) return earlierFormat
-  if (hasNoValueYet(previousColumn)) return loadedFormat
+  const isLoadEmpty = evidence === 'NOTHING' || rows === 0
+  if (isLoadEmpty) return earlierFormat
+  const isTableEmpty = hasNoValueYet(previousColumn)
+  if (isTableEmpty) return loadedFormat
   return loadedFormat === earlierFormat ? loadedFormat : undefined
 }
 

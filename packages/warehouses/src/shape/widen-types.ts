@@ -1,3 +1,4 @@
+import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../load-target.ts'
 import type { StoredAs } from './previous-source-columns.ts'
 
@@ -32,24 +33,32 @@ export interface WarehouseTypes {
  */
 export function widenTypes(types: WarehouseTypes, one: string, other: string): string {
   if (one === other) return one
-  const pair = [one, other]
   const integers = Object.keys(types.integers)
-  for (const narrowToWide of [integers, types.times]) {
-    if (pair.every((type) => narrowToWide.includes(type)))
-      return narrowToWide[Math.max(...pair.map((type) => narrowToWide.indexOf(type)))]!
-  }
+  const wider = findWider(integers, one, other) ?? findWider(types.times, one, other)
+  if (wider !== undefined) return wider
   const isFloat = (type: string) => type === types.singleFloat || type === types.doubleFloat
   const isDecimal = (type: string) => type === types.anyNumber || types.readDecimal(type).length > 0
-  const areNumbers = pair.every((type) => isFloat(type) || integers.includes(type) || isDecimal(type))
-  if (!areNumbers) return types.widerText?.(one, other) ?? types.text
-  if (pair.some(isFloat)) {
-    // A double would round integers of more than 32 bits, and decimals.
-    const integersInDouble = integers.slice(0, 2)
-    const fitsIntoDouble = pair.every((type) => isFloat(type) || integersInDouble.includes(type))
-    return fitsIntoDouble ? types.doubleFloat : types.anyNumber
+  const isNumber = (type: string) => isFloat(type) || integers.includes(type) || isDecimal(type)
+  if (!isNumber(one) || !isNumber(other)) return types.widerText?.(one, other) ?? types.text
+  if (isFloat(one) || isFloat(other)) {
+    // A double would round decimals, and integers of more than 32 bits.
+    const [int16, int32] = integers
+    const fitsIntoDouble = (type: string) => isFloat(type) || type === int16 || type === int32
+    return fitsIntoDouble(one) && fitsIntoDouble(other) ? types.doubleFloat : types.anyNumber
   }
-  if (pair.includes(types.anyNumber)) return types.anyNumber
-  const digitCounts = pair.map((type) => {
+  if (one === types.anyNumber || other === types.anyNumber) return types.anyNumber
+  return widenDecimals(types, one, other)
+}
+
+/** Returns the wider of two types in a list from narrow to wide. Returns undefined if the list lacks one of them. */
+function findWider(narrowToWide: readonly string[], one: string, other: string): string | undefined {
+  const positions = [narrowToWide.indexOf(one), narrowToWide.indexOf(other)]
+  return positions.includes(-1) ? undefined : narrowToWide[Math.max(...positions)]
+}
+
+/** Returns a decimal type for the values of two types, each a decimal of declared size or an integer. */
+function widenDecimals(types: WarehouseTypes, one: string, other: string): string {
+  const digitCounts = [one, other].map((type) => {
     const [precision = types.integers[type]!, scale = 0] = types.readDecimal(type)
     return { beforePoint: precision - scale, afterPoint: scale }
   })
@@ -58,17 +67,31 @@ export function widenTypes(types: WarehouseTypes, one: string, other: string): s
   return types.decimal(beforePoint + afterPoint, afterPoint)
 }
 
+/** The precision and, if declared, the scale in a decimal type such as `numeric(12, 2)`. */
+const decimalSize = /\((?<precision>\d+)(?:, ?(?<scale>\d+))?\)/
+
 /**
  * Returns the name of a stored type as the API has it: `DECIMAL(12,2)`, `TEXT`. A type that no load creates, such as
  * `uuid` in PostgreSQL, keeps its name in the warehouse.
  */
 export function typeName({ storedAs }: { storedAs(type: StoredType): StoredAs }, { type, dataType }: StoredAs): string {
-  const digits = dataType === 'DECIMAL' ? /\((\d+)(?:, ?(\d+))?\)/.exec(type) : null
-  const [precision, scale] = [digits?.[1], digits?.[2] ?? '0']
-  const size = precision === undefined ? {} : { precision: Number(precision), scale: Number(scale) }
-  const isCreatedByLoads = storedAs({ dataType, ...size }).type === type
-  if (!isCreatedByLoads) return type
-  // The warehouse's type for a decimal of unknown size has digits too, but the API's name of it has none.
+  // A decimal without a declared size is stored in a default type, which can have digits too.
   const isDefaultType = storedAs({ dataType }).type === type
-  return precision === undefined || isDefaultType ? dataType : `DECIMAL(${precision},${scale})`
+  if (isDefaultType) return dataType
+  const size = dataType === 'DECIMAL' ? decimalSize.exec(type)?.groups : undefined
+  if (!size) return type
+  const { precision, scale = '0' } = size
+  const isCreatedByLoads = storedAs({ dataType, precision: Number(precision), scale: Number(scale) }).type === type
+  return isCreatedByLoads ? `DECIMAL(${precision},${scale})` : type
+}
+
+const maxTextLengths: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }
+
+/** Returns the longer of two text types. Returns TEXT for different types unless both are VARCHAR_n. */
+export function widestText(one: DataType, other: DataType): DataType {
+  if (one === other) return one
+  const oneLength = maxTextLengths[one]
+  const otherLength = maxTextLengths[other]
+  if (oneLength === undefined || otherLength === undefined) return 'TEXT'
+  return oneLength > otherLength ? one : other
 }

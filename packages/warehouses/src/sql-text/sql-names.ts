@@ -77,14 +77,18 @@ interface ReplacedParameter {
   replacement: string
 }
 
-/** Yields, in their order, the table names of a query and the parameters that have a replacement. */
+/**
+ * Yields, in their order, the table names of a query and the parameters that have a replacement. A table name follows a
+ * table keyword such as FROM, or a comma in the list of tables after the keyword.
+ */
 function* findReferences(sql: string, scope: QueryScope): Generator<TableReference | ReplacedParameter> {
   const language = scope.language ?? defaultLanguage
   const tokens = language.tokensOf(sql)
   const withNames = namesInWithClauses(tokens)
-  // A stack with one entry for each open parenthesis, and one for the text outside. An entry is true within a list of
-  // tables, where a comma precedes another table name.
-  const isTableList = [false]
+  // One entry for the text outside parentheses and one for each open parenthesis: true within a list of tables.
+  const isTableListByDepth = [false]
+  const setTableList = (isTableList: boolean) => (isTableListByDepth[isTableListByDepth.length - 1] = isTableList)
+  // True if the next token may be a table name.
   let expectsTable = false
   let lastTableKeyword = ''
   for (let index = 0; index < tokens.length; index++) {
@@ -97,36 +101,38 @@ function* findReferences(sql: string, scope: QueryScope): Generator<TableReferen
       continue
     }
     if (token.kind === 'sign') {
-      if (token.text === '(') isTableList.push(false)
-      if (token.text === ')' && isTableList.length > 1) isTableList.pop()
-      expectsTable = token.text === ',' && isTableList.at(-1)!
+      if (token.text === '(') isTableListByDepth.push(false)
+      if (token.text === ')' && isTableListByDepth.length > 1) isTableListByDepth.pop()
+      expectsTable = token.text === ',' && isTableListByDepth.at(-1)!
       continue
     }
     const word = token.kind === 'word' ? token.text.toLowerCase() : ''
     if (language.tableKeywords.has(word)) {
-      isTableList[isTableList.length - 1] = true
+      setTableList(true)
       expectsTable = true
       lastTableKeyword = word
       continue
     }
-    if (tableListTerminators.has(word)) isTableList[isTableList.length - 1] = false
+    if (tableListTerminators.has(word)) setTableList(false)
     if (!expectsTable) continue
     expectsTable = false
     const nameAfterSchema = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
     if (nameAfterSchema) {
-      index += 2
       yield { first: token, last: nameAfterSchema, schema: token.text, name: nameAfterSchema.text }
+      // Skips the dot and the name.
+      index += 2
       continue
     }
     // A name before a parenthesis is a function, except after INTO: there a list of columns follows the table.
     const isFunction = tokens[index + 1]?.text === '(' && lastTableKeyword !== 'into'
-    if (!isFunction && !withNames.has(token.text)) yield { first: token, last: token, name: token.text }
+    const isDefinedByWith = withNames.has(token.text)
+    if (!isFunction && !isDefinedByWith) yield { first: token, last: token, name: token.text }
   }
 }
 
 /**
  * Returns the server's name of a table, or undefined if the name in the query stays unchanged. Adds the table to
- * `resolved`.
+ * `resolved.reads`, if it belongs to the organisation, and an unqualified name to `resolved.unqualifiedNames`.
  */
 function resolveTable(
   { schema, name }: TableReference,
@@ -134,21 +140,22 @@ function resolveTable(
   resolved: ResolvedQuery,
 ): string | undefined {
   if (schema !== undefined) {
-    const isKnown = scope.relations.some((relation) => relation.schema === schema) || scope.schemas.includes(schema)
-    if (!isKnown) return undefined
+    const isKnownSchema =
+      scope.relations.some((relation) => relation.schema === schema) || scope.schemas.includes(schema)
+    if (!isKnownSchema) return undefined
     resolved.reads.push({ schema, name })
     return scope.address({ schema, name })
   }
   resolved.unqualifiedNames.push(name)
-  const schemaOfTable = scope.schemas.find((one) =>
-    scope.relations.some((relation) => relation.schema === one && relation.name === name),
+  const firstSchemaWithTable = scope.schemas.find((candidate) =>
+    scope.relations.some((relation) => relation.schema === candidate && relation.name === name),
   )
-  if (schemaOfTable === undefined) return undefined
-  const place = { schema: schemaOfTable, name }
+  if (firstSchemaWithTable === undefined) return undefined
+  const place = { schema: firstSchemaWithTable, name }
   resolved.reads.push(place)
   // The statement runs in the first schema, so the server finds the tables of that schema itself.
-  const isInFirstSchema = schemaOfTable === scope.schemas[0]
-  return isInFirstSchema && !scope.qualifiesAllTables ? undefined : scope.address(place)
+  const isFoundByServer = firstSchemaWithTable === scope.schemas[0]
+  return isFoundByServer && !scope.qualifiesAllTables ? undefined : scope.address(place)
 }
 
 /** Returns the places without duplicates, sorted by schema and name. */

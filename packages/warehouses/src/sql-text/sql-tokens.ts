@@ -45,13 +45,14 @@ const unquoteIdentifier = (text: string): string => {
  * there and others do not. So this tokenizer and the server could disagree about which of the following text is SQL.
  */
 export function assertPlainComments(sql: string): void {
-  // A regular expression such as /--.*\r/ would scan from each dash to the end of the line, which takes quadratic time
-  // for many dashes.
-  const hasReturnAfterCommentStart = (line: string) => {
-    const textsBeforeReturns = line.split('\r').slice(0, -1)
-    return textsBeforeReturns.some((text) => /--|#/.test(text))
+  // Both `--` and, in ClickHouse, `#` start a comment. A regular expression such as /--.*\r/ would scan from each dash
+  // to the end of the line, which takes quadratic time for many dashes.
+  const hasReturnInComment = (line: string) => {
+    const textBeforeReturn = line.slice(0, Math.max(0, line.lastIndexOf('\r')))
+    return /--|#/.test(textBeforeReturn)
   }
-  if (!sql.split(/\r?\n/).some(hasReturnAfterCommentStart)) return
+  const lines = sql.split(/\r?\n/)
+  if (!lines.some(hasReturnInComment)) return
   throw new WarehouseProblem(
     'SQL_NOT_ALLOWED',
     'A comment contains a carriage return without a line feed, which servers interpret differently. End the line of the comment with a line feed.',

@@ -45,12 +45,13 @@ export function queryProblemOf(
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${message}`, {
       cause,
     })
+  // The server's message says enough about other problems, such as TABLE_BUSY.
   if (problem.code !== 'QUERY_FAILED') return new WarehouseProblem(problem.code, message, { cause })
   const { line, column } = problem
   const position = line === undefined ? undefined : { line, ...(column !== undefined && { column }) }
-  // Some servers report a wrong alias (`missing FROM-clause entry`) with the code of a missing table.
-  const isMissingTable =
-    dialect.explain(error)?.code === 'TABLE_MISSING' && !error.message.startsWith('missing FROM-clause')
+  // Some servers report a wrong alias with the code of a missing table.
+  const isWrongAlias = error.message.startsWith('missing FROM-clause')
+  const isMissingTable = dialect.explain(error)?.code === 'TABLE_MISSING' && !isWrongAlias
   const sentence = isMissingTable ? `${asSentence(message)} ${missingTableAdvice}` : message
   return new WarehouseProblem('QUERY_FAILED', `The query failed${describePosition(position, query)}: ${sentence}`, {
     cause,

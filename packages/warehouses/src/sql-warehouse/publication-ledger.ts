@@ -59,16 +59,19 @@ export interface RelationMetadata {
  */
 const ledgerKeyColumns = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
+/** The table with the publish lock. */
+const lockTable = 'turn'
+
 /** Creates the missing ledger tables and, if the warehouse needs a publish lock, its row. */
 export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
   await ensureTable(dialect, session, 'marks')
   await ensureTable(dialect, session, 'runs')
   if (dialect.publication !== 'NON_TRANSACTIONAL') return
   await ensureTable(dialect, session, 'decisions')
-  await ensureTable(dialect, session, 'turn')
-  const hasLockRow = (await countEntries(dialect, session, 'turn')) > 0
+  await ensureTable(dialect, session, lockTable)
+  const hasLockRow = (await countEntries(dialect, session, lockTable)) > 0
   // A process takes the lock by updating the row. The row's key and content have no meaning.
-  if (!hasLockRow) await writeEntry(dialect, session, 'turn', 'anybody', {})
+  if (!hasLockRow) await writeEntry(dialect, session, lockTable, 'anybody', {})
 }
 
 /** Creates a ledger table if it does not exist. */

@@ -35,14 +35,13 @@ export async function withPublishLock<Result>(
     return withSession(dialect, { role: 'service' }, (session) => callback({ ledger: session, tables: session }))
   return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
     for (;;) {
-      const outcome = await withLedgerLock(dialect, sessions, async () => {
-        const hasAppliedDecisions = (await applyDecisions(dialect, sessions)) !== undefined
+      const outcome = await inLockedTransaction(dialect, sessions, async () => {
+        const { decisionCount } = await applyDecisions(dialect, sessions)
         // Applied decisions must be committed first, so `callback` runs in the transaction of the next iteration.
-        if (hasAppliedDecisions) return undefined
-        // The result is wrapped in an object, because it may be undefined itself.
-        return { result: await callback(sessions) }
+        if (decisionCount > 0) return { hasRun: false } as const
+        return { hasRun: true, result: await callback(sessions) } as const
       })
-      if (outcome) return outcome.result
+      if (outcome.hasRun) return outcome.result
     }
   })
 }
@@ -54,7 +53,7 @@ export function afterPendingPublications<Result>(
 ): Promise<Result> {
   if (dialect.publication === 'NON_TRANSACTIONAL') return withPublishLock(dialect, callback)
   return withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
-    withLedgerLock(dialect, sessions, () => callback(sessions)),
+    inLockedTransaction(dialect, sessions, () => callback(sessions)),
   )
 }
 
@@ -73,7 +72,7 @@ async function withPublishSessions<Result>(
  * Runs `callback` in a transaction that holds the publish lock. Throws a retryable problem if another process holds it
  * for too long.
  */
-async function withLedgerLock<Result>(
+async function inLockedTransaction<Result>(
   dialect: SqlDialect,
   { ledger }: PublishSessions,
   callback: () => Promise<Result>,
@@ -102,8 +101,8 @@ export async function recordDecision(
  */
 export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(dialect, seconds, async (sessions) => {
-    const replacedTables = await withLedgerLock(dialect, sessions, () => applyDecisions(dialect, sessions))
-    return replacedTables ?? []
+    const { replacedTables } = await inLockedTransaction(dialect, sessions, () => applyDecisions(dialect, sessions))
+    return replacedTables
   })
 }
 
@@ -193,66 +192,73 @@ export interface PublishSessions {
 }
 
 /**
- * Applies all pending decisions. The caller must hold the publish lock. Returns the replaced tables under their hidden
- * names, or undefined if no decision was pending.
+ * Applies all pending decisions. The caller must hold the publish lock. Returns their number and the replaced tables
+ * under their hidden names.
  */
-async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
-  const { ledger, tables } = sessions
+async function applyDecisions(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+): Promise<{ decisionCount: number; replacedTables: TablePlace[] }> {
+  const { ledger } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
-  if (decisions.size === 0) return undefined
   const replacedTables: TablePlace[] = []
-  for (const [id, { steps, marks, forgotten, run }] of decisions) {
-    const retiredTables = await applySteps(dialect, sessions, steps)
+  for (const [id, decision] of decisions) {
+    const outcome = await applySteps(dialect, sessions, decision.steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
-    const isImpossible = retiredTables === undefined
-    if (isImpossible) continue
-    replacedTables.push(...retiredTables)
-    for (const replacedId of forgotten) await deleteMetadata(dialect, ledger, replacedId)
-    for (const { place, id: recordedId, mark: metadata } of marks) {
-      const relation = await findRelation(dialect, tables, place)
-      // The metadata of a relation with a recorded id was stored together with the decision.
-      if (relation && relation.id !== recordedId) await setMetadata(dialect, ledger, relation.id, metadata)
-    }
-    if (run && !(await findPublication(dialect, ledger, run.run)))
-      await recordPublication(dialect, ledger, run.run, run)
+    // The run of an impossible decision can be published again.
+    if (outcome === 'IMPOSSIBLE') continue
+    replacedTables.push(...outcome)
+    await applyLedgerChanges(dialect, sessions, decision)
   }
-  return replacedTables
+  return { decisionCount: decisions.size, replacedTables }
 }
 
 /**
- * Applies the steps in order and returns the replaced tables that it renamed. Returns undefined if a step is impossible
- * because someone dropped its table or took its target name. The caller then discards the decision, and the run can be
- * published again.
+ * Stores the metadata of a decision's new relations, deletes that of the replaced ones, and records the publication.
  */
+async function applyLedgerChanges(
+  dialect: SqlDialect,
+  { ledger, tables }: PublishSessions,
+  { marks, forgotten, run }: PublicationDecision,
+): Promise<void> {
+  for (const replacedId of forgotten) await deleteMetadata(dialect, ledger, replacedId)
+  for (const { place, id: recordedId, mark: metadata } of marks) {
+    const relation = await findRelation(dialect, tables, place)
+    // The metadata of a relation with a recorded id was stored together with the decision.
+    if (relation && relation.id !== recordedId) await setMetadata(dialect, ledger, relation.id, metadata)
+  }
+  if (run && !(await findPublication(dialect, ledger, run.run))) await recordPublication(dialect, ledger, run.run, run)
+}
+
+/**
+ * The result of a step: the replaced tables that it renamed to hidden names. A step is impossible if someone dropped
+ * its table or took its target name.
+ */
+type StepOutcome = TablePlace[] | 'IMPOSSIBLE'
+
+/** Applies the steps in order, up to the first impossible one. Returns the replaced tables of all steps. */
 async function applySteps(
   dialect: SqlDialect,
   sessions: PublishSessions,
   steps: readonly DecisionStep[],
-): Promise<TablePlace[] | undefined> {
+): Promise<StepOutcome> {
   const replacedTables: TablePlace[] = []
   for (const step of steps) {
-    const retiredTables = await applyStep(dialect, sessions, step)
-    if (!retiredTables) return undefined
-    replacedTables.push(...retiredTables)
+    const outcome = await applyStep(dialect, sessions, step)
+    if (outcome === 'IMPOSSIBLE') return 'IMPOSSIBLE'
+    replacedTables.push(...outcome)
   }
   return replacedTables
 }
 
-/**
- * Applies one step, unless another process has already applied it. Returns the replaced table if the step renamed one,
- * an empty list otherwise, or undefined if the step is impossible.
- */
-async function applyStep(
-  dialect: SqlDialect,
-  sessions: PublishSessions,
-  step: DecisionStep,
-): Promise<TablePlace[] | undefined> {
+/** Applies one step, unless another process has already applied it. */
+async function applyStep(dialect: SqlDialect, sessions: PublishSessions, step: DecisionStep): Promise<StepOutcome> {
   switch (step.kind) {
     case 'DROP':
       return applyDropStep(dialect, sessions, step)
     case 'VIEW':
       return applyViewStep(dialect, sessions, step)
-    default:
+    case 'SWAP':
       return applySwapStep(dialect, sessions, step)
   }
 }
@@ -291,11 +297,11 @@ async function applyViewStep(
   dialect: SqlDialect,
   sessions: PublishSessions,
   { place, query, kept }: Extract<DecisionStep, { kind: 'VIEW' }>,
-): Promise<TablePlace[] | undefined> {
+): Promise<StepOutcome> {
   const { changes } = dialect
-  const resultIfImpossible = kept ? [] : undefined
+  const outcomeIfImpossible = kept ? [] : 'IMPOSSIBLE'
   const existing = await findRelation(dialect, sessions.tables, place)
-  if (existing?.kind === 'TABLE') return resultIfImpossible
+  if (existing?.kind === 'TABLE') return outcomeIfImpossible
   try {
     // Building the statements can fail too: the decision of an older version may contain a query that this version
     // rejects.
@@ -305,39 +311,42 @@ async function applyViewStep(
   } catch (error) {
     const problem = toWarehouseProblem(dialect, error, quotePlace(place))
     if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
-    return resultIfImpossible
+    return outcomeIfImpossible
   }
 }
 
 /**
- * Renames the replaced table to its hidden name, then the staging table to the published name. A missing staging table
- * means that the step is already done, or that it is impossible because someone dropped the table.
+ * Renames the published table `to` to its hidden name `aside`, then the staging table `from` to `to`. If the staging
+ * table is missing, the step is already done, or it is impossible because someone dropped the table.
  */
 async function applySwapStep(
   dialect: SqlDialect,
   sessions: PublishSessions,
   { schema, from, to, aside }: Extract<DecisionStep, { kind: 'SWAP' }>,
-): Promise<TablePlace[] | undefined> {
+): Promise<StepOutcome> {
   const { grant, rename } = dialect.changes
   const relations = await dialect.catalogue.relations(sessions.tables, [schema])
   const existingNames = new Set(relations.map(({ name }) => name))
-  const place = { schema, name: to }
+  const publishedTable = { schema, name: to }
   const stagingTable = { schema, name: from }
   const hasPublishedTable = existingNames.has(to)
+  const createsTable = aside === undefined
   if (!existingNames.has(from)) {
-    const isDone = hasPublishedTable && (aside === undefined || existingNames.has(aside))
-    return isDone ? [] : undefined
+    const isDone = hasPublishedTable && (createsTable || existingNames.has(aside))
+    return isDone ? [] : 'IMPOSSIBLE'
   }
-  await runUnderPublishLock(dialect, sessions, place, grant(stagingTable, 'READ'))
+  const run = (statements: readonly SqlStatement[]) =>
+    runUnderPublishLock(dialect, sessions, publishedTable, statements)
+  await run(grant(stagingTable, 'READ'))
   if (!hasPublishedTable) {
-    await runUnderPublishLock(dialect, sessions, place, [rename(stagingTable, to)])
+    await run([rename(stagingTable, to)])
     return []
   }
-  // The decision creates a new table, but someone has created another one with its name.
-  if (aside === undefined) return undefined
-  if (existingNames.has(aside)) throw placeTaken(place)
-  await runUnderPublishLock(dialect, sessions, place, [rename(place, aside)])
-  await runUnderPublishLock(dialect, sessions, place, [rename(stagingTable, to)])
+  // Someone has created another table with the name of the new table.
+  if (createsTable) return 'IMPOSSIBLE'
+  if (existingNames.has(aside)) throw placeTaken(publishedTable)
+  await run([rename(publishedTable, aside)])
+  await run([rename(stagingTable, to)])
   return [{ schema, name: aside }]
 }
 

@@ -12,7 +12,7 @@ import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import { assertUnread } from './sql-views.ts'
+import { assertNoViewReads } from './sql-views.ts'
 import { assertTableOwned } from './staging/staged-table.ts'
 import {
   checkName,
@@ -72,7 +72,7 @@ export function sqlCatalog({ dialect, runOnServer, withServiceSession, parsePlac
           const shape = await readShape(dialect, sessions.tables, place)
           if (!shape) return
           assertTableOwned(shape, quotePlace(place))
-          await assertUnread(dialect, sessions.tables, place)
+          await assertNoViewReads(dialect, sessions.tables, place)
           await dropRelation(dialect, sessions, shape)
         }),
       )

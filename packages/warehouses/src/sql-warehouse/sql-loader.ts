@@ -15,6 +15,7 @@ const rejectUndo = async (): Promise<never> => {
   throw cannotUndo()
 }
 
+/** Returns the loader of an organisation's warehouse. These warehouses have no dry runs and keep no replaced tables. */
 export const sqlLoader = ({ dialect, runOnServer, withServiceSession, withTable }: SqlSessions): Loader => ({
   stage: (target, signal) => runOnServer('the warehouse', () => stageTable(dialect, target, signal)),
   transform: (tables, statements, signal) => runTransformation(dialect, sqlTables(tables), statements, signal),

@@ -1,10 +1,11 @@
 import { findAmbiguousTable, type ResolvedQuery, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
 import {
-  acquireQuery,
+  acquireQuerySlot,
   assertNoNulCharacter,
   clampLimit,
   defaultQueryBytes,
   defaultQuerySeconds,
+  limitRows,
   maxQueryRows,
   pageTooLarge,
   resolvePageLimits,
@@ -54,11 +55,11 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
   const slotKey = randomUUID()
   return {
     async query(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
-      using _slot = await acquireQuery('pushes', slotKey, signal)
+      using _slot = await acquireQuerySlot('pushes', slotKey, signal)
       // Prepares the warehouse on its first use and translates errors of that step. The generator translates its own
       // errors.
       await runOnServer('the warehouse', async () => {})
@@ -71,9 +72,9 @@ export function sqlQueries({ dialect, runOnServer, parsePlace }: SqlSessions): Q
       return runOnServer(quotePlace(place), () => readTable(dialect, place, page, limits))
     },
     findAmbiguousTable: (request, preferredCount) =>
-      runOnServer('the warehouse', () => ambiguousTable(dialect, request, preferredCount)),
+      runOnServer('the warehouse', () => findAmbiguousTableOfQuery(dialect, request, preferredCount)),
     async explain(request, signal) {
-      using _slot = await acquireQuery('queries', slotKey, signal)
+      using _slot = await acquireQuerySlot('queries', slotKey, signal)
       return await runOnServer('the warehouse', () => readQueryPlan(dialect, request, signal))
     },
   }
@@ -98,12 +99,13 @@ export async function prepareQuery(
   )
   const { language, names } = dialect
   const rewritesNames = dialect.bareNames === 'REWRITTEN' || substitutes !== undefined
-  const sentText = trimStatementEnd(text)
+  const trimmedText = trimStatementEnd(text)
+  /** Returns the value of the parameter `$number` as an SQL literal. */
   const formatParameter = (number: number) => {
     const value = values[number - 1]
     return value === undefined ? undefined : names.literal(value)
   }
-  const resolvedQuery = resolveNames(sentText, {
+  const resolvedQuery = resolveNames(trimmedText, {
     schemas,
     relations,
     qualifiesAllTables: rewritesNames,
@@ -111,7 +113,9 @@ export async function prepareQuery(
     address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && { parameter: formatParameter }),
   })
-  return rewritesNames || literals ? resolvedQuery : { ...resolvedQuery, text: sentText }
+  // Otherwise the text is sent as it is, and only the list of tables is needed.
+  const usesResolvedText = rewritesNames || literals
+  return usesResolvedText ? resolvedQuery : { ...resolvedQuery, text: trimmedText }
 }
 
 /** Runs a user's query and returns its rows within the limits of rows, bytes and seconds. */
@@ -154,9 +158,10 @@ export async function readRows(
   let columns: WarehouseColumn[] = []
   const rows: RowCell[][] = []
   let skippedRows = 0
-  let bytes = 0
+  let usedBytes = 0
   // One row more than the limit shows whether the query has further rows.
-  const batchLimits = { rows: Math.min(batchRows, limits.rows + 1), bytes: () => Math.max(1, limits.bytes - bytes) }
+  const rowsPerBatch = Math.min(batchRows, limits.rows + 1)
+  const batchLimits = { rows: rowsPerBatch, bytes: () => Math.max(1, limits.bytes - usedBytes) }
   for await (const rowBatch of session.read(text, values, batchLimits)) {
     columns = resultColumns(rowBatch.columns)
     for (const row of rowBatch.rows) {
@@ -165,9 +170,9 @@ export async function readRows(
         continue
       }
       if (rows.length === limits.rows) return { columns, rows, truncated: false, more: true }
-      // The batch's size is the size of a row only if the batch has one row.
-      bytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateJsonBytes(row)
-      if (bytes > limits.bytes) {
+      // The size of a single row is known exactly if the batch has only this row.
+      usedBytes += rowBatch.rows.length === 1 ? rowBatch.bytes : approximateJsonBytes(row)
+      if (usedBytes > limits.bytes) {
         if (rows.length === 0) throw rowTooLarge(limits.bytes)
         return { columns, rows, truncated: true, more: true }
       }
@@ -295,8 +300,8 @@ async function readTableSource(
   }
 }
 
-/** See `QueryRunner.findAmbiguousTable`. */
-async function ambiguousTable(
+/** See `QueryRunner.findAmbiguousTable`. Checks the unqualified names of the query against its schemas. */
+async function findAmbiguousTableOfQuery(
   dialect: SqlDialect,
   userQuery: UserQuery,
   preferredCount: number,
@@ -458,39 +463,30 @@ async function* readPages(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
+  const batches = session.read(text, [], { rows: pageSize, bytes: () => maxPageBytes })
   const resultColumnList = resultColumns(columns)
-  let rowsLeft = rows
-  let rowsToSkip = offset
-  let page: RowCell[][] = []
-  const createPage = (pageContent: RowCell[][], hasMore: boolean): QueryRows => ({
+  const createPage = (pageRows: RowCell[][], hasMore: boolean): QueryRows => ({
     columns: resultColumnList,
-    rows: pageContent,
+    rows: pageRows,
     truncated: false,
     more: hasMore,
   })
-  /** The approximate size of the buffered page in bytes. */
-  let bufferedBytes = 0
-  for await (const rowBatch of session.read(text, [], { rows: pageSize, bytes: () => maxPageBytes })) {
-    const bytesPerRow = rowBatch.bytes / Math.max(1, rowBatch.rows.length)
-    for (const row of rowBatch.rows) {
-      if (rowsToSkip > 0) {
-        rowsToSkip -= 1
-        continue
-      }
-      if (rowsLeft <= 0) break
+  let page: RowCell[][] = []
+  // The approximate size of `page`.
+  let pageBytes = 0
+  for await (const batch of limitRows(batches, { offset, rows })) {
+    for (const row of batch.rows) {
       // A complete page is yielded only when another row follows, so that `more` is correct.
       if (page.length === pageSize) {
         yield createPage(page, true)
         page = []
-        bufferedBytes = 0
+        pageBytes = 0
       }
       page.push(row)
-      bufferedBytes += bytesPerRow
-      rowsLeft -= 1
+      pageBytes += batch.bytesPerRow
     }
     const isPageComplete = page.length >= pageSize
-    if (bufferedBytes > maxPageBytes && !isPageComplete) throw pageTooLarge(pageSize, maxPageBytes)
-    if (rowsLeft <= 0) break
+    if (pageBytes > maxPageBytes && !isPageComplete) throw pageTooLarge(pageSize, maxPageBytes)
   }
   if (page.length > 0) yield createPage(page, false)
 }

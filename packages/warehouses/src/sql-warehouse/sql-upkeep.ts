@@ -35,12 +35,9 @@ const dropWaitSeconds = 60
 
 /**
  * Drops hidden tables and schemas of dead runs, and expired temporary relations. Returns the number of dropped staging
- * tables. Lists them first and the live runs second: a run is registered before its tables exist, so nothing of a live
- * run is dropped.
- *
- * A relation without metadata, or an empty schema, may belong to a running process or be a replaced table. So it is
- * only recorded in `firstFoundByObject`, and a later sweep drops it. Metadata is deleted only if its relation exists
- * nowhere, because a hidden table may have been published in the meantime.
+ * tables. Lists the relations first and the live runs second: a run is registered before its tables exist, so no
+ * table of a live run is dropped. Metadata is deleted only if its relation exists nowhere, because a hidden table may have
+ * been published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
@@ -51,30 +48,45 @@ async function sweepStaging(
     const relations = await dialect.catalogue.relations(session)
     const metadataById = await readMetadata(dialect, ledger)
     const liveRuns = await listLiveRuns()
-    const stillWithoutMetadata = new Map<string, number>()
-    /** True if the object has had no metadata for `noMetadataGraceMs`. Records when it was first found. */
-    const isLeftover = (objectKey: string) => {
-      const firstFoundAt = firstFoundByObject.get(objectKey) ?? Date.now()
-      stillWithoutMetadata.set(objectKey, firstFoundAt)
-      return Date.now() - firstFoundAt >= noMetadataGraceMs
-    }
+    const leftovers = trackLeftovers(firstFoundByObject)
     const isExpired = ({ id, name }: CatalogRelation) => {
       const metadata = metadataById.get(id)
-      if (!metadata) return isRetired(name) || isLeftover(`relation ${id}`)
+      if (!metadata) return isRetired(name) || leftovers.isLeftover(`relation ${id}`)
       if (metadata.kind === 'PASSING') return (metadata.until ?? 0) < Date.now()
       return metadata.run === undefined || !liveRuns.has(metadata.run)
     }
     const hiddenRelations = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
     await dropRelations(dialect, hiddenRelations.filter(isExpired))
     const remainingRelations = await dialect.catalogue.relations(session)
-    await dropEmptySchemas(dialect, session, remainingRelations, isLeftover)
-    // Forgets the objects that have metadata now or are gone.
-    firstFoundByObject.clear()
-    for (const [objectKey, firstFoundAt] of stillWithoutMetadata) firstFoundByObject.set(objectKey, firstFoundAt)
+    await dropEmptySchemas(dialect, session, remainingRelations, leftovers.isLeftover)
+    leftovers.forgetOthers()
     return deleteStaleMetadata(dialect, ledger, remainingRelations, metadataById)
   })
   await dialect.sweep?.(listLiveRuns)
   return droppedCount
+}
+
+/**
+ * Returns the functions with which one sweep finds leftovers. A relation without metadata, or an empty schema, may
+ * belong to a process that is still creating it. So it is a leftover only once sweeps have found it for
+ * `noMetadataGraceMs`. `firstFoundByObject` has the times at which earlier sweeps first found objects.
+ */
+function trackLeftovers(firstFoundByObject: Map<string, number>) {
+  const foundObjects = new Set<string>()
+  return {
+    /** Records that this sweep has found the object. Returns whether the object is a leftover. */
+    isLeftover(objectKey: string): boolean {
+      const firstFoundAt = firstFoundByObject.get(objectKey) ?? Date.now()
+      firstFoundByObject.set(objectKey, firstFoundAt)
+      foundObjects.add(objectKey)
+      return Date.now() - firstFoundAt >= noMetadataGraceMs
+    },
+    /** Forgets the objects that this sweep has not found: they have metadata now, or are gone. */
+    forgetOthers(): void {
+      for (const objectKey of firstFoundByObject.keys())
+        if (!foundObjects.has(objectKey)) firstFoundByObject.delete(objectKey)
+    },
+  }
 }
 
 /** Drops tables and views. Ignores errors, because the next sweep tries again. */

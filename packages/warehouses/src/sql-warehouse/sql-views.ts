@@ -93,13 +93,7 @@ async function defineView(
       return [await listManagedViews(dialect, session), await readShape(dialect, session, place)] as const
     })
     const previousViews = managedViews.filter(({ metadata }) => metadata.view.id === view.id)
-    if (existing) {
-      const existingView = existing.metadata?.view
-      const isSameView = existingView?.id === view.id
-      const mayTakeOver = view.takesOver && existingView !== undefined && previousViews.length === 0
-      if (!isSameView && !mayTakeOver)
-        throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
-    }
+    if (existing) assertReplaceable(existing, view, { isNewView: previousViews.length === 0 })
     const { text, reads } = await prepareQuery(dialect, userQuery)
     assertNoCycle(managedViews, place, reads)
     const metadata = createViewMetadata(view, text, reads, limits)
@@ -121,6 +115,26 @@ async function defineView(
   }
 }
 
+/**
+ * Throws VIEW_NAME_TAKEN if the view may not replace the existing relation with its name. It may replace itself. With
+ * `takesOver`, a new view may also replace another managed view.
+ */
+function assertReplaceable(
+  existing: TableShape,
+  { id, schema, name, takesOver }: ViewDefinition,
+  { isNewView }: { isNewView: boolean },
+): void {
+  const existingView = existing.metadata?.view
+  const isSameView = existingView?.id === id
+  const mayTakeOver = takesOver && isNewView && existingView !== undefined
+  if (isSameView || mayTakeOver) return
+  throw viewProblem(
+    'VIEW_NAME_TAKEN',
+    `${quotePlace({ schema, name })} already exists. Choose another name for the view.`,
+  )
+}
+
+/** Returns the ledger's data about a view. `query` is the view's query in the server's syntax. */
 function createViewMetadata(
   view: ViewDefinition,
   query: string,
@@ -179,8 +193,11 @@ async function findView(
   place: TablePlace,
 ): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
-  const metadata = shape?.metadata?.view
-  if (!shape || !(metadata || shape.kind === 'VIEW')) return undefined
+  if (!shape) return undefined
+  const metadata = shape.metadata?.view
+  // A materialised view is a table, so only its metadata says that it is a view.
+  const isView = shape.kind === 'VIEW' || metadata !== undefined
+  if (!isView) return undefined
   return {
     ...(await describeTable(dialect, session, shape)),
     materialized: metadata?.materialized ?? false,
@@ -230,17 +247,19 @@ async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.metadata?.view || shape.kind === 'VIEW')) return
-    await assertUnread(dialect, tables, place)
+    await assertNoViewReads(dialect, tables, place)
     await dropRelation(dialect, { tables, ledger }, shape)
   })
 }
 
 /** Throws VIEWS_DEPEND if a managed or an unmanaged view reads the table or view. */
-export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
-  const readers = (await listManagedViews(dialect, session))
-    .filter((view) => !isSamePlace(view, place) && listReads(view).some((read) => isSamePlace(read, place)))
+export async function assertNoViewReads(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
+  const otherViews = (await listManagedViews(dialect, session)).filter((view) => !isSamePlace(view, place))
+  const managedReaders = otherViews
+    .filter((view) => listReads(view).some((read) => isSamePlace(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
-  const readerNames = [...new Set([...readers, ...(await listUnmanagedViews(dialect, session, place))])]
+  const unmanagedReaders = await listUnmanagedViews(dialect, session, place)
+  const readerNames = [...new Set([...managedReaders, ...unmanagedReaders])]
   if (readerNames.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',

@@ -47,8 +47,10 @@ export function assertOwnNames(query: string, prefix: string): void {
     const { expectsTable } = level
     level.expectsTable = false
     if (token.kind === 'sign') {
-      // The server may ignore any other character and read the parts around it as a single name.
-      if (!/[!-~]/.test(token.text) || (expectsTable && token.text !== '(')) throw otherDatabase(token)
+      // The server may ignore a character outside ASCII and read the parts around it as a single name.
+      const isVisibleAscii = /[!-~]/.test(token.text)
+      const replacesTableName = expectsTable && token.text !== '('
+      if (!isVisibleAscii || replacesTableName) throw otherDatabase(token)
       // In place of a table, parentheses contain joined tables or a query. Elsewhere they contain an expression, unless
       // a SELECT makes it a query.
       if (token.text === '(') levels.push({ isQuery: expectsTable, isInTableList: expectsTable, expectsTable })
@@ -58,8 +60,8 @@ export function assertOwnNames(query: string, prefix: string): void {
     }
     const word = token.kind === 'word' ? token.text.toLowerCase() : ''
     // WITHIN GROUP is part of an expression, so its GROUP does not end the list of tables.
-    if (tableListTerminators.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within')
-      level.isInTableList = false
+    const followsWithin = tokens[index - 1]?.text.toLowerCase() === 'within'
+    if (tableListTerminators.has(word) && !followsWithin) level.isInTableList = false
     if (word === 'select') level.isQuery = true
     if (tableNameKeywords.has(word) && level.isQuery) {
       level.isInTableList = true
@@ -67,12 +69,15 @@ export function assertOwnNames(query: string, prefix: string): void {
       continue
     }
     const tokenCount = countNameTokens(tokens, index)
-    index += tokenCount - 1
     const isUnqualified = tokenCount === 1
     if (isUnqualified) continue
+    // Continues at the last token of the name.
+    index += tokenCount - 1
+    const next = tokens[index + 1]
+    const isFunction = next?.kind === 'sign' && next.text === '('
+    const isTable = expectsTable
     const isOwn = tokenCount === schemaNameTokens && token.text.startsWith(prefix)
-    const isFunction = tokens[index + 1]?.kind === 'sign' && tokens[index + 1]!.text === '('
-    if ((expectsTable || isFunction) && !isOwn) throw otherDatabase(token)
+    if ((isTable || isFunction) && !isOwn) throw otherDatabase(token)
   }
 }
 

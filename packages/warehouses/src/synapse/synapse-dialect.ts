@@ -51,12 +51,15 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
     ...catalogueOf(database),
     async bytes(session, { id }) {
       const [row] = await session.rows<{ bytes: number | string | null }>(
-        sql`select 8192 * sum(s.reserved_page_count) as bytes
-          from sys.pdw_table_mappings m
-          join sys.pdw_nodes_tables t on t.name = m.physical_name
-          join sys.dm_pdw_nodes_db_partition_stats s
-            on s.object_id = t.object_id and s.pdw_node_id = t.pdw_node_id and s.distribution_id = t.distribution_id
-          where m.object_id = ${Number(id)}`,
+        // A page has 8,192 bytes. The mapping has the name of the table's part in each distribution database.
+        sql`select 8192 * sum(partition_stats.reserved_page_count) as bytes
+          from sys.pdw_table_mappings mapping
+          join sys.pdw_nodes_tables node_table on node_table.name = mapping.physical_name
+          join sys.dm_pdw_nodes_db_partition_stats partition_stats
+            on partition_stats.object_id = node_table.object_id
+            and partition_stats.pdw_node_id = node_table.pdw_node_id
+            and partition_stats.distribution_id = node_table.distribution_id
+          where mapping.object_id = ${Number(id)}`,
       )
       return Number(row?.bytes ?? 0)
     },

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../rows/cell-writer.ts'
 import { digitsOf } from './types.ts'
 
 /** Days from 0001-01-01, which is day 0 in SQL Server, to 2000-01-01, which is day 0 in PostgreSQL. */
@@ -135,7 +135,7 @@ function decimalWriter(type: SqlType): CellWriter {
   const shape = { precision, scale, server: 'SQL Server' }
   const width = decimalBytes(precision)
   return (from, position, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, position, length, shape)
+    const { negative, magnitude } = readScaledInteger(from, position, length, shape)
     out.bytes[out.position++] = width
     out.bytes[out.position++] = negative ? 0 : 1
     let remaining = BigInt(magnitude)
@@ -153,6 +153,10 @@ const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf
 const textLengthBytes = 2
 const chunkLengthBytes = 4
 
+const bytesPerCodeUnit = 2
+/** Sluice's column types have two UTF-16 code units per character, because some characters need two. */
+const codeUnitsPerCharacter = 2
+
 /**
  * Returns a writer for texts. It writes the length in bytes and the text in UTF-16. It throws MisfitCell if the text is
  * longer than the column.
@@ -161,14 +165,16 @@ function textWriter(type: SqlType): CellWriter {
   const [, lengthInType] = /\((\d+)\)$/.exec(type) ?? []
   if (lengthInType === undefined) return writeLongText
   const maxCodeUnits = Number(lengthInType)
+  const maxBytes = maxCodeUnits * bytesPerCodeUnit
   return (from, position, length, out) => {
     const lengthPosition = out.position
     out.position += textLengthBytes
     writeUtf16(from, position, length, out)
     const bytes = out.position - lengthPosition - textLengthBytes
-    // Sluice's column types have two UTF-16 code units, that is four bytes, per character.
-    if (bytes > 2 * maxCodeUnits)
-      throw new MisfitCell(`the text is longer than the ${maxCodeUnits / 2} characters of the column`)
+    if (bytes > maxBytes)
+      throw new MisfitCell(
+        `the text is longer than the ${maxCodeUnits / codeUnitsPerCharacter} characters of the column`,
+      )
     out.bytes.writeUInt16LE(bytes, lengthPosition)
   }
 }

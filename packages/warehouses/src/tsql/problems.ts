@@ -19,31 +19,34 @@ const problemSentences = {
     `${qualifiedName} is locked by a long query of another session. Try again in a moment.`,
 }
 
-type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(qualifiedName: string, message: string): string }
+/** The problem for an error of the server. `message` is the server's message. */
+type SqlServerProblemTemplate = Omit<ServerProblem, 'sentence'> & {
+  sentence(qualifiedName: string, message: string): string
+}
 
-const unavailableReply: ServerReply = {
+const unavailable: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
   sentence: problemSentences.unavailable,
   retryable: true,
 }
-const pausedReply: ServerReply = { ...unavailableReply, sentence: problemSentences.paused }
-const busyReply: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.busy, retryable: true }
-const inUse: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.inUse, retryable: true }
-const accessDeniedReply: ServerReply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: problemSentences.denied }
-const missingDatabaseReply: ServerReply = {
+const paused: SqlServerProblemTemplate = { ...unavailable, sentence: problemSentences.paused }
+const busy: SqlServerProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.busy, retryable: true }
+const inUse: SqlServerProblemTemplate = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.inUse, retryable: true }
+const accessDenied: SqlServerProblemTemplate = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: problemSentences.denied }
+const missingDatabase: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_MISSING',
   sentence: () => 'The database of the warehouse does not exist. An operator has to check its URL.',
 }
-const diskFull: ServerReply = { code: 'DISK_FULL', sentence: problemSentences.full }
-const badValue: ServerReply = {
+const diskFull: SqlServerProblemTemplate = { code: 'DISK_FULL', sentence: problemSentences.full }
+const badValue: SqlServerProblemTemplate = {
   code: 'BAD_VALUE',
   sentence: (qualifiedName, message) => `The warehouse cannot store a value of ${qualifiedName}: ${message}`,
 }
-const forbiddenReply: ServerReply = {
+const forbidden: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_FORBIDDEN',
   sentence: (qualifiedName, message) => `The warehouse denies this operation on ${qualifiedName}: ${message}`,
 }
-const timeoutReply: ServerReply = {
+const timeout: SqlServerProblemTemplate = {
   code: 'QUERY_TIMEOUT',
   sentence: (qualifiedName) =>
     `The statement on ${qualifiedName} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
@@ -61,7 +64,7 @@ export const errorNumbers = {
 } as const
 
 /** Problems by the number of the server's error. */
-const repliesByNumber: Record<number, ServerReply> = {
+const templatesByNumber: Record<number, SqlServerProblemTemplate> = {
   208: { code: 'TABLE_MISSING', sentence: (qualifiedName) => `${qualifiedName} does not exist. Load it first.` },
   2760: {
     code: 'SCHEMA_MISSING',
@@ -72,29 +75,29 @@ const repliesByNumber: Record<number, ServerReply> = {
     sentence: (qualifiedName) =>
       `A row of ${qualifiedName} has no value in a column of the key. Correct the source, or choose another key.`,
   },
-  911: missingDatabaseReply,
-  4060: missingDatabaseReply,
-  18_456: accessDeniedReply,
-  18_452: accessDeniedReply,
-  18_486: accessDeniedReply,
-  18_487: accessDeniedReply,
-  18_488: accessDeniedReply,
-  229: forbiddenReply,
-  230: forbiddenReply,
-  262: forbiddenReply,
-  297: forbiddenReply,
-  916: forbiddenReply,
+  911: missingDatabase,
+  4060: missingDatabase,
+  18_456: accessDenied,
+  18_452: accessDenied,
+  18_486: accessDenied,
+  18_487: accessDenied,
+  18_488: accessDenied,
+  229: forbidden,
+  230: forbidden,
+  262: forbidden,
+  297: forbidden,
+  916: forbidden,
   1205: inUse,
   1222: inUse,
   [ledgerBusy]: inUse,
-  701: busyReply,
-  802: busyReply,
-  8645: busyReply,
-  10_928: busyReply,
-  10_929: busyReply,
-  17_809: busyReply,
-  40_501: busyReply,
-  49_918: busyReply,
+  701: busy,
+  802: busy,
+  8645: busy,
+  10_928: busy,
+  10_929: busy,
+  17_809: busy,
+  40_501: busy,
+  49_918: busy,
   1101: diskFull,
   1105: diskFull,
   9002: diskFull,
@@ -109,9 +112,9 @@ const repliesByNumber: Record<number, ServerReply> = {
   8114: badValue,
   8115: badValue,
   8152: badValue,
-  40_613: unavailableReply,
-  40_197: unavailableReply,
-  596: unavailableReply,
+  40_613: unavailable,
+  40_197: unavailable,
+  596: unavailable,
 }
 
 /** True if the server sent this error with one of these error numbers. */
@@ -121,45 +124,45 @@ export const hasErrorNumber = (error: unknown, ...numbers: readonly number[]): b
 /** See `SqlDialect.explain`. */
 export function explainSqlServerError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
-  const reply = findReply(error)
-  return reply && { ...reply, sentence: (qualifiedName) => reply.sentence(qualifiedName, error.message) }
+  const template = findProblemTemplate(error)
+  return template && { ...template, sentence: (qualifiedName) => template.sentence(qualifiedName, error.message) }
 }
 
 /** Codes of the driver and of Node for connections that failed or were lost. */
 const connectionErrorCodes =
   /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/
-const noEncryptionReply: ServerReply = {
+const noEncryption: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_UNAVAILABLE',
   sentence: () =>
     'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
 }
-const otherServerReply: ServerReply = {
+const otherProblemTemplate: SqlServerProblemTemplate = {
   code: 'WAREHOUSE_REFUSED',
   sentence: (_, serverText) => `The warehouse rejected the operation: ${serverText}`,
 }
 
 /** Returns the problem for an error of the driver or server, or undefined for any other error. */
-function findReply(error: DriverError): ServerReply | undefined {
+function findProblemTemplate(error: DriverError): SqlServerProblemTemplate | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish (PostgreSQL with T-SQL, used in tests) keeps some PostgreSQL messages and has its own error numbers.
   const isMissingRelation = /^relation .* does not exist$/.test(message)
-  const reply = repliesByNumber[isMissingRelation ? errorNumbers.invalidObjectName : number]
-  if (reply) return reply
-  if (code === 'ETIMEOUT') return isConnectTimeout(error) ? unavailableReply : timeoutReply
+  const template = templatesByNumber[isMissingRelation ? errorNumbers.invalidObjectName : number]
+  if (template) return template
+  if (code === 'ETIMEOUT') return isConnectTimeout(error) ? unavailable : timeout
   if (code === 'ELOGIN') return explainRejectedLogin(message)
-  if (connectionErrorCodes.test(code)) return unavailableReply
-  if (code === 'EENCRYPT') return noEncryptionReply
+  if (connectionErrorCodes.test(code)) return unavailable
+  if (code === 'EENCRYPT') return noEncryption
   const isServerError = number > 0
-  return isServerError ? otherServerReply : undefined
+  return isServerError ? otherProblemTemplate : undefined
 }
 
 /** True if a time-out of the driver concerns the connection, and not a statement. */
 const isConnectTimeout = ({ message }: DriverError): boolean => /connect/i.test(message)
 
 /** Returns the problem for a rejected login. The driver keeps the server's message, but not its number. */
-function explainRejectedLogin(message: string): ServerReply {
-  if (/\bpaused\b/i.test(message)) return pausedReply
-  return /cannot open database/i.test(message) ? missingDatabaseReply : accessDeniedReply
+function explainRejectedLogin(message: string): SqlServerProblemTemplate {
+  if (/\bpaused\b/i.test(message)) return paused
+  return /cannot open database/i.test(message) ? missingDatabase : accessDenied
 }
 
 /** Numbers of errors that reject what the query does, not its syntax. */
@@ -185,7 +188,9 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
       message: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
   const isServerError = number > 0
-  if (!isServerError || serverFaultCodes.has(findReply(error)?.code ?? '')) return undefined
+  if (!isServerError) return undefined
+  const problemCode = findProblemTemplate(error)?.code
+  if (problemCode !== undefined && serverFaultCodes.has(problemCode)) return undefined
   if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', message }
   const position = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }

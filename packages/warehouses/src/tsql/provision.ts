@@ -57,22 +57,12 @@ export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedV
         ),
       )
     }
-    for (const { user, password } of users) {
-      const userWithPassword = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
-      await run(`create login ${userWithPassword}`).catch((error: unknown) => {
-        if (!hasErrorNumber(error, errorNumbers.loginExists)) throw error
-        return run(`alter login ${userWithPassword}`)
-      })
-    }
+    for (const login of users) await createOrAlterLogin(run, login)
   })
   return withConnection(access.logins.service, async (run, queryScalar) => {
     const isBabelfish = Boolean(await queryScalar(`select cast(serverproperty('babelfish') as int) as value`))
     const ownedViews = !isBabelfish
-    for (const { user } of users)
-      await run(`create user ${quoteIdentifier(user)} for login ${quoteIdentifier(user)}`).catch((error: unknown) => {
-        if (!hasErrorNumber(error, errorNumbers.userExists)) throw error
-        return run(`alter user ${quoteIdentifier(user)} with login = ${quoteIdentifier(user)}`)
-      })
+    for (const login of users) await createOrAlterUser(run, login)
     if (ownedViews)
       await run(
         conditionalStatement(
@@ -84,5 +74,23 @@ export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedV
       conditionalStatement(`schema_id(${formatLiteral(ledger)}) is null`, `create schema ${quoteIdentifier(ledger)}`),
     )
     return { ownedViews }
+  })
+}
+
+/** Creates a login of the server. An existing login gets the current password. */
+async function createOrAlterLogin(run: RunStatement, { user, password }: DatabaseLogin): Promise<void> {
+  const userWithPassword = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
+  await run(`create login ${userWithPassword}`).catch((error: unknown) => {
+    if (!hasErrorNumber(error, errorNumbers.loginExists)) throw error
+    return run(`alter login ${userWithPassword}`)
+  })
+}
+
+/** Creates the database's user for a login. An existing user is assigned to the login. */
+async function createOrAlterUser(run: RunStatement, { user }: DatabaseLogin): Promise<void> {
+  const quotedUser = quoteIdentifier(user)
+  await run(`create user ${quotedUser} for login ${quotedUser}`).catch((error: unknown) => {
+    if (!hasErrorNumber(error, errorNumbers.userExists)) throw error
+    return run(`alter user ${quotedUser} with login = ${quotedUser}`)
   })
 }

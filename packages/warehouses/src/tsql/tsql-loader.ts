@@ -25,7 +25,7 @@ export async function bulkLoad(
   const counts: StreamCounts = { rows: 0, bytes: 0 }
   const writers = columns.map(({ label, type, nullable, stored }) => ({
     label,
-    value: bulkCell(stored.dataType, type),
+    writeValue: bulkCell(stored.dataType, type),
     writeNull: nullable ? createNullWriter(type) : undefined,
   }))
   // The driver replaces an error of the rows by its own, so the original error is stored here.

@@ -51,6 +51,7 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Rol
     return value === null ? fallback : value === 'true'
   }
   const server = {
+    // Removes the brackets of an IPv6 address.
     host: parsedUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(parsedUrl.port || 1433),
     encrypt: readFlag('encrypt', true),

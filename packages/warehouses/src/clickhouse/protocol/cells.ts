@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../../rows/cell-writer.ts'
+import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../../rows/cell-writer.ts'
 import { digitsOf } from '../types.ts'
 import { type StreamCounts, convertCopyTuples } from '../../rows/convert-copy-tuples.ts'
 import type { StoredType, TupleChunk } from '../../warehouse.ts'
@@ -130,7 +130,7 @@ function decimalWriter(precision: number, scale: number): CellWriter {
   const width = decimalWidths.find(({ maxDigits }) => precision <= maxDigits)!.bytes
   const shape = { precision, scale, server: 'ClickHouse' }
   return (from, position, length, out) => {
-    const { negative, magnitude } = wholeNumber(from, position, length, shape)
+    const { negative, magnitude } = readScaledInteger(from, position, length, shape)
     if (typeof magnitude === 'number') writeSafeInteger(negative ? -magnitude : magnitude, width, out)
     else writeBigint(negative ? -magnitude : magnitude, width, out)
     out.position += width
@@ -186,13 +186,13 @@ export function rowBinary(
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
     const writeValue = cellWriter(stored.dataType, sqlType)
-    if (!nullable) return { label, value: writeValue, writeNull: undefined }
+    if (!nullable) return { label, writeValue, writeNull: undefined }
     return {
       label,
       writeNull(out: GrowingBuffer) {
         out.bytes[out.position++] = nullMark
       },
-      value(from: DataView, position: number, length: number, out: GrowingBuffer) {
+      writeValue(from: DataView, position: number, length: number, out: GrowingBuffer) {
         out.bytes[out.position++] = notNullMark
         writeValue(from, position, length, out)
       },

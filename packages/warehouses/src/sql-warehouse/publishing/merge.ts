@@ -42,21 +42,22 @@ ${selectStayingRows(dialect, input)}`
 }
 
 /**
- * Returns the SELECT of the increment's rows, without those that are marked as deleted. In some columns, a row that
- * replaces a published row has the value of the published row, see `keepsPublishedValue`.
+ * Returns the SELECT of the increment's rows, without those that are marked as deleted. In the columns that the source
+ * never had (`keepsPublishedValue`), a row has the value of the published row with the same key.
  */
 function selectIncrementRows(dialect: SqlDialect, input: MergeInput): string {
   const { staging, columns, keys, currentShape, deletedColumn } = input
   const { names, types } = dialect
   const incomingColumn = (name: string) => `incoming.${names.quoted(name)}`
+  const keptColumns = columns.filter(({ name }) => keepsPublishedValue(input, name))
   const expressions = columns.map((column) =>
-    keepsPublishedValue(input, column.name)
+    keptColumns.includes(column)
       ? publishedExpression(dialect, input, column)
       : `${incomingColumn(column.name)} as ${names.quoted(column.name)}`,
   )
-  // Joins only if needed, because a join repeats an incoming row that replaces several published rows with its key.
-  const needsJoin = columns.some(({ name }) => keepsPublishedValue(input, name))
-  const joinClause = needsJoin ? ` left join ${names.place(currentShape)} as live on ${hasSameKey(dialect, keys)}` : ''
+  // Joins only if needed, because the join repeats an incoming row if several published rows have its key.
+  const joinClause =
+    keptColumns.length > 0 ? ` left join ${names.place(currentShape)} as live on ${hasSameKey(dialect, keys)}` : ''
   const isDeleted = buildDeletedCondition({
     column: deletedColumn,
     columns: columns.map(({ name, type }) => ({ name, type, dataType: types.describe(type).dataType })),
@@ -141,22 +142,10 @@ export async function writeMergedTable(
 ): Promise<MergedTable> {
   assertKeysInTable(load, currentShape)
   const { id, place, columns } = await createMergedTable(dialect, load, currentShape, signal)
-  const mergeInput = {
-    staging: load.stagingTable,
-    columns,
-    keys: load.keys,
-    replaced: replacedColumns({
-      filledColumns: load.filledColumns,
-      previouslySupplied: columnsToReplace(previousSourceShape(currentShape), load.target.shape),
-    })!,
-    currentShape,
-    parents: stagedParents(parentLoad, load.target.parentRecords),
-    deletedColumn: load.target.deletedColumn,
-  }
+  const columnNames = columns.map(({ name }) => name)
+  const mergeQuery = buildMergeQuery(dialect, createMergeInput(load, columns, parentLoad, currentShape))
   const rows = await withSession(dialect, { role: 'load', signal }, async (session) => {
-    const names = columns.map(({ name }) => name)
-    for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, mergeInput)))
-      await session.execute(statement)
+    for (const statement of dialect.changes.insert(place, columnNames, mergeQuery)) await session.execute(statement)
     return countRows(dialect, session, place)
   })
   // If the table's rows were loaded with another key or none, several of them can have the same key.
@@ -166,6 +155,25 @@ export async function writeMergedTable(
     if (duplicates) throw duplicateKeyInTable(load, duplicates)
   }
   return { ...place, id, rows }
+}
+
+function createMergeInput(
+  load: SqlStagedTable,
+  columns: readonly StagingColumn[],
+  parentLoad: SqlStagedTable | undefined,
+  currentShape: TableShape,
+): MergeInput {
+  const { filledColumns, target } = load
+  const previouslySupplied = columnsToReplace(previousSourceShape(currentShape), target.shape)
+  return {
+    staging: load.stagingTable,
+    columns,
+    keys: load.keys,
+    replaced: replacedColumns({ filledColumns, previouslySupplied })!,
+    currentShape,
+    parents: stagedParents(parentLoad, target.parentRecords),
+    deletedColumn: target.deletedColumn,
+  }
 }
 
 /** Creates the empty table for the merged rows under a hidden name. The load's key is its primary key. */

@@ -25,8 +25,8 @@ export interface PlannedPublication {
 }
 
 /**
- * Plans the publication of a load. If `merging` is set and the table exists, also writes the merged table. Returns
- * `earlierPlan`, the plan of an earlier try, if the published table has not been replaced since.
+ * Plans the publication of a load. For a merge into an existing table, also writes the merged table, which can take
+ * long. So it returns the plan of an earlier try (`earlierPlan`), if the published table has not been replaced since.
  */
 export async function planPublication(
   dialect: SqlDialect,
@@ -46,10 +46,13 @@ export async function planPublication(
     merging && currentShape
       ? await retryOnMissingTable(dialect, () => writeMergedTable(dialect, load, parentLoad, currentShape, signal))
       : undefined
-  const rows = load.transformed
-    ? await withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
-    : (load.written?.rows ?? 0)
-  return { load, currentShape, merged, rows }
+  return { load, currentShape, merged, rows: await countStagedRows(dialect, load, signal) }
+}
+
+/** Returns the number of rows in the staging table. A transformation may have changed the number of written rows. */
+async function countStagedRows(dialect: SqlDialect, load: SqlStagedTable, signal: AbortSignal): Promise<number> {
+  if (!load.transformed) return load.written?.rows ?? 0
+  return withSession(dialect, { role: 'read', signal }, (session) => countRows(dialect, session, load.staging))
 }
 
 /** Returns the hidden table that the publication renames to the published name. */
@@ -67,8 +70,9 @@ export interface PublishedState {
 }
 
 /**
- * Returns the ledger's data for the table to publish. Throws WAREHOUSE_BUSY if another run changed the table since
- * `planPublication`, and `LeaseLost` if the staging table no longer exists.
+ * Returns the ledger's data about a table after its publication, and the table's entry in the result of the run. Throws
+ * WAREHOUSE_BUSY if another run changed the table since `planPublication`, and `LeaseLost` if the staging table no
+ * longer exists.
  */
 export async function planPublishedState(
   dialect: SqlDialect,
@@ -77,24 +81,17 @@ export async function planPublishedState(
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
   const { load, currentShape: plannedShape, merged, rows } = planned
-  const { schema, table, run, attempt, listsTables } = load.target
+  const { schema, table, run, listsTables } = load.target
   const currentShape = await readShape(dialect, tables, { schema, name: table })
   if (currentShape?.id !== plannedShape?.id) throw concurrentlyChanged(load.qualifiedName)
-  const newTable = tableToPublish(planned)
-  // The staging table keeps its metadata when it is published, with the changes below.
-  const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
-  const isNewTableGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
-  if (!metadata || isNewTableGone)
-    throw new LeaseLost(
-      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
-    )
+  const stagingMetadata = await readMetadataToPublish(dialect, { ledger, tables }, planned)
   const { changes, sourceShape } = planCurrentTable(dialect, currentShape, load)
   const profile = profileToPublish(load, merged && { rows, earlierProfile: currentShape?.metadata?.profile })
   const rowLoss = currentShape && !merged ? reportRowLoss(load.target, currentShape.metadata?.rows, rows) : []
   return {
     currentShape,
     metadata: {
-      ...metadata,
+      ...stagingMetadata,
       kind: 'LOADED',
       run,
       fed: suppliedColumnNames(sourceShape),
@@ -113,6 +110,22 @@ export async function planPublishedState(
       ...(listsTables && { listsTables }),
     },
   }
+}
+
+/** Returns the metadata of the hidden table to publish. Throws `LeaseLost` if the table no longer exists. */
+async function readMetadataToPublish(
+  dialect: SqlDialect,
+  { ledger, tables }: { ledger: SqlSession; tables: SqlSession },
+  planned: PlannedPublication,
+): Promise<RelationMetadata> {
+  const newTable = tableToPublish(planned)
+  const metadata = (await readMetadata(dialect, ledger, newTable.id)).get(newTable.id)
+  const isGone = (await findRelation(dialect, tables, newTable))?.id !== newTable.id
+  if (metadata && !isGone) return metadata
+  const { run, attempt } = planned.load.target
+  throw new LeaseLost(
+    `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+  )
 }
 
 /**

@@ -18,6 +18,8 @@ import {
   findDependentViews,
   assertViewsCompile,
   hasUncheckedViews,
+  recreateMark,
+  recreateStep,
 } from '../views/dependent-views.ts'
 import { findDuplicates } from './merge.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
@@ -40,6 +42,7 @@ import {
   withPublishLock,
   lockAndApplyDecisions,
   recoverPending,
+  type DecisionStep,
   type PublicationDecision,
   type PublishSessions,
 } from '../recovery.ts'
@@ -105,7 +108,9 @@ async function publishWithRetries(
   signal: AbortSignal,
   options: PublishOptions,
 ): Promise<Publication> {
-  const { target, qualifiedName } = loads[0]!
+  const firstLoad = loads[0]!
+  const { target, qualifiedName } = firstLoad
+  // The plan of each load. A failed try leaves its plans here for the next one.
   const plannedPublications: PlannedPublication[] = []
   for (let failedTries = 0; ; failedTries += 1) {
     signal.throwIfAborted()
@@ -113,9 +118,9 @@ async function publishWithRetries(
       // The previous try may have published the run although it ended with an error.
       const lastTryPublication = failedTries > 0 ? await findEarlierPublication(dialect, target.run, signal) : undefined
       if (lastTryPublication) return lastTryPublication
-      // This process has recorded a decision for the run that is still pending. A second decision would publish the
-      // run twice.
-      if (loads[0]!.decided) throw tableInUse(qualifiedName)
+      // A second decision would publish the run twice, so this waits for the pending one.
+      const hasPendingDecision = firstLoad.decided
+      if (hasPendingDecision) throw tableInUse(qualifiedName)
       for (const [index, load] of loads.entries())
         plannedPublications[index] = await planPublication(
           dialect,
@@ -273,12 +278,8 @@ async function publishByDecision(
     if (publication) return publication
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, sessions, plannedPublications, checkedViews, options)
-    // Set before the commit, because the commit may succeed although its response is lost. `published` prevents the
-    // drop of the staging table. A merge publishes the merged table instead, so its staging table is dropped.
-    for (const { load, merged } of plannedPublications) {
-      load.decided = true
-      load.published = merged === undefined
-    }
+    // Marked before the commit, because the commit may succeed although its response is lost.
+    for (const plannedPublication of plannedPublications) markDecided(plannedPublication)
     await recordDecision(dialect, sessions, decision)
     return undefined
   })
@@ -303,6 +304,13 @@ function findAffectedViews(dialect: SqlDialect, planned: readonly PlannedPublica
   )
   const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
   return { changedLoads, dependentViews: findDependentViews(views, places) }
+}
+
+/** Marks the load as decided, and its staging table as published, so that the table is not dropped. */
+function markDecided({ load, merged }: PlannedPublication): void {
+  load.decided = true
+  // A merge publishes the merged table instead of the staging table.
+  load.published = merged === undefined
 }
 
 /**
@@ -337,26 +345,32 @@ async function makeDecision(
   options: PublishOptions,
 ): Promise<PublicationDecision> {
   const { run, attempt } = plannedPublications[0]!.load.target
-  const tables = []
-  const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
-  for (const publication of plannedPublications) {
-    const { schema, table } = publication.load.target
-    const { currentShape, metadata, published } = await planPublishedState(dialect, sessions, publication, options)
-    const { name, id } = tableToPublish(publication)
-    const asideStep = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
-    decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...asideStep })
-    await setMetadata(dialect, sessions.ledger, id, metadata)
-    decision.marks.push({ place: { schema, name: table }, id, mark: metadata })
-    if (currentShape) decision.forgotten.push(currentShape.id)
-    tables.push(published)
-  }
+  const swaps = []
+  for (const publication of plannedPublications) swaps.push(await planSwap(dialect, sessions, publication, options))
   const views = await listManagedViews(dialect, sessions.tables)
   const { dependentViews } = findAffectedViews(dialect, plannedPublications, views)
   if (hasUncheckedViews(dependentViews, checkedViews))
     throw concurrentlyChanged(plannedPublications[0]!.load.qualifiedName)
-  for (const { schema, name, id, metadata } of dependentViews) {
-    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: metadata.view.query, kept: true })
-    decision.marks.push({ place: { schema, name }, id, mark: metadata })
+  return {
+    steps: [...swaps.map(({ step }) => step), ...dependentViews.map(recreateStep)],
+    marks: [...swaps.map(({ mark }) => mark), ...dependentViews.map(recreateMark)],
+    forgotten: swaps.flatMap(({ replacedId }) => replacedId ?? []),
+    run: { run, attempt, tables: swaps.map(({ published }) => published) },
   }
-  return { ...decision, run: { run, attempt, tables } }
+}
+
+/** Returns one table's part of a decision. Stores the metadata of the new table. */
+async function planSwap(
+  dialect: SqlDialect,
+  sessions: PublishSessions,
+  plannedPublication: PlannedPublication,
+  options: PublishOptions,
+) {
+  const { schema, table, run } = plannedPublication.load.target
+  const { currentShape, metadata, published } = await planPublishedState(dialect, sessions, plannedPublication, options)
+  const { name, id } = tableToPublish(plannedPublication)
+  const asideName = currentShape && { aside: hiddenName('aside', currentShape.id, run) }
+  const step: DecisionStep = { kind: 'SWAP', schema, from: name, to: table, ...asideName }
+  await setMetadata(dialect, sessions.ledger, id, metadata)
+  return { step, mark: { place: { schema, name: table }, id, mark: metadata }, replacedId: currentShape?.id, published }
 }

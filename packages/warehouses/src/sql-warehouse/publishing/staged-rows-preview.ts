@@ -1,7 +1,7 @@
 import { defaultQuerySeconds } from '../../query-limits.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
-import { listManagedViews, listReads } from '../views/dependent-views.ts'
+import { listManagedViews, listReads, type ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
 import { buildMergeQuery } from './merge.ts'
@@ -54,20 +54,26 @@ async function createPreviewView(
   for (const statement of dialect.changes.createView(view, await buildPreviewQuery(dialect, session, table)))
     await session.execute(statement)
   const { id } = (await findRelation(dialect, session, view))!
+  // A sweep drops a PASSING relation after this time, in case this process dies before it drops the preview.
   await setMetadata(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
 }
 
-/** Returns a query for the rows that the table will have after the publication. */
+/**
+ * Returns a query for the rows that the table will have after the publication: the merged rows if the load merges into
+ * an existing table, and the staged rows otherwise.
+ */
 async function buildPreviewQuery(
   dialect: SqlDialect,
   session: SqlSession,
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
-  const currentShape = merge && (await readShape(dialect, session, { schema, name: table }))
-  const stagingTable = (await dialect.catalogue.relations(session, [schema])).find(
-    (relation) => dialect.names.place(relation) === staging,
-  )
-  if (!merge || !currentShape || !stagingTable) return `select * from ${staging}`
+  const stagedRowsQuery = `select * from ${staging}`
+  if (!merge) return stagedRowsQuery
+  const currentShape = await readShape(dialect, session, { schema, name: table })
+  const relations = await dialect.catalogue.relations(session, [schema])
+  // `staging` is the quoted SQL name of the staging table.
+  const stagingTable = relations.find((relation) => dialect.names.place(relation) === staging)
+  if (!currentShape || !stagingTable) return stagedRowsQuery
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
   const { keys, parents, deletedColumn } = merge
@@ -101,16 +107,21 @@ async function findOldRows(
   const publishedTable = reads.find(isPublishedTable)
   if (publishedTable) return { name: `${publishedTable.schema}.${publishedTable.name}`, view: false }
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const readsByView = new Map(views.map((view) => [placeKey(view), listReads(view)]))
-  for (const view of reads) {
-    const visitedKeys = new Set<string>()
-    const readsPublishedTable = (place: TablePlace): boolean => {
-      const key = placeKey(place)
-      if (visitedKeys.has(key)) return false
-      visitedKeys.add(key)
-      return (readsByView.get(key) ?? []).some((read) => isPublishedTable(read) || readsPublishedTable(read))
+  const view = reads.find((read) => listIndirectReads(views, read).some(isPublishedTable))
+  return view && { name: `${view.schema}.${view.name}`, view: true }
+}
+
+/** Returns the tables and views that a view reads, directly or through other views. Returns none for a table. */
+function listIndirectReads(views: readonly ManagedView[], view: TablePlace): TablePlace[] {
+  const directReads = new Map(views.map((managedView) => [placeKey(managedView), listReads(managedView)]))
+  const readsByKey = new Map<string, TablePlace>()
+  const addReads = (place: TablePlace) => {
+    for (const read of directReads.get(placeKey(place)) ?? []) {
+      if (readsByKey.has(placeKey(read))) continue
+      readsByKey.set(placeKey(read), read)
+      addReads(read)
     }
-    if (readsPublishedTable(view)) return { name: `${view.schema}.${view.name}`, view: true }
   }
-  return undefined
+  addReads(view)
+  return [...readsByKey.values()]
 }

@@ -188,17 +188,17 @@ export async function stageTable(
         throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
       const existing = await readShape(dialect, session, { schema, name: table })
       assertTableOwned(existing, qualifiedName)
-      const load = new SqlStagedTable(dialect, target, planTableAfterLoad(dialect, existing, { target }))
+      const plan = planTableAfterLoad(dialect, existing, { target })
+      const load = new SqlStagedTable(dialect, target, plan)
       load.previouslySupplied = columnsToReplace(previousSourceShape(existing), target.shape)
       load.id = await createStagingTable(dialect, session, load)
-      const metadata = tableMetadata(dialect.types, load.columns)
       await setMetadata(dialect, session, load.id, {
         kind: 'STAGING',
         run,
         attempt,
         madeAt: Date.now(),
         target: [schema, table],
-        ...metadata,
+        ...tableMetadata(dialect.types, load.columns),
       })
       return load
     })

@@ -1,5 +1,6 @@
 import type { DataType } from '@sluice/contracts'
-import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
+import type { PlannedColumn, TypeRules } from '../../shape/plan-shape.ts'
+import { widestText } from '../../shape/widen-types.ts'
 import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
 import type { RelationMetadata } from '../publication-ledger.ts'
 import type { ShapeColumn } from '../table-shape.ts'

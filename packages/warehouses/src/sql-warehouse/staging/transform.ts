@@ -29,18 +29,14 @@ export async function runTransformation(
   const stopSignal = AbortSignal.any([signal, timeoutSignal])
   try {
     const relations = await withSession(dialect, { role: 'service', signal }, async (session) => {
-      for (const { staging } of loads)
-        for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
+      for (const { staging } of loads) await grantWriteAccess(dialect, session, staging)
       return listRelations(dialect, session, await listSchemas(dialect, session))
     })
-    await withSession(
-      dialect,
-      { role: 'load', signal: stopSignal, seconds: transformationSeconds },
-      async (session) => {
-        for (const [index, statement] of statements.entries())
-          await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, stopSignal)
-      },
-    )
+    const sessionOptions = { role: 'load', signal: stopSignal, seconds: transformationSeconds } as const
+    await withSession(dialect, sessionOptions, async (session) => {
+      for (const [index, statement] of statements.entries())
+        await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, stopSignal)
+    })
     await withSession(dialect, { role: 'service', signal }, async (session) => {
       for (const load of loads) await markTransformed(dialect, session, load)
     })
@@ -62,7 +58,15 @@ interface StatementRun {
   number: number
 }
 
-/** Runs one statement. Replaces unqualified names of the run's tables by the names of their staging tables. */
+/** Lets the role `load` write a staging table. The publication revokes the right. */
+async function grantWriteAccess(dialect: SqlDialect, session: SqlSession, staging: TablePlace): Promise<void> {
+  for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
+}
+
+/**
+ * Runs one statement. Replaces unqualified names of the run's tables by the names of their staging tables: these tables
+ * are listed in the pretended schema `stagingSchema`, which is the search path of the statement.
+ */
 async function runStatement(
   dialect: SqlDialect,
   session: SqlSession,
@@ -71,9 +75,10 @@ async function runStatement(
 ): Promise<void> {
   const statementName = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   const stagingByTable = new Map(loads.map((load) => [load.target.table, load.staging]))
+  const loadedTables = loads.map(({ target }) => ({ schema: stagingSchema, name: target.table }))
   const { text } = resolveNames(statement, {
     schemas: [stagingSchema],
-    relations: [...[...stagingByTable.keys()].map((name) => ({ schema: stagingSchema, name })), ...relations],
+    relations: [...loadedTables, ...relations],
     qualifiesAllTables: true,
     language: withWriteKeywords(dialect.language ?? defaultLanguage),
     address: (place) => dialect.names.place(place.schema === stagingSchema ? stagingByTable.get(place.name)! : place),
@@ -99,16 +104,17 @@ const withWriteKeywords = ({ tokensOf, tableKeywords }: SqlLanguage): SqlLanguag
  */
 function statementProblem(dialect: SqlDialect, error: unknown, statementName: string): unknown {
   const problem = toWarehouseProblem(dialect, error, statementName)
-  if (problem instanceof WarehouseProblem && (problem.retryable || problem.code === 'DISK_FULL')) return problem
+  const serverProblem = problem instanceof WarehouseProblem ? problem : undefined
+  if (serverProblem?.retryable || serverProblem?.code === 'DISK_FULL') return serverProblem
   const queryProblem = dialect.explainQuery(error, transformationSeconds)
   if (queryProblem?.code === 'QUERY_TIMEOUT')
     return transformationFailed(
       `${statementName} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
       error,
     )
-  const isServerError = queryProblem !== undefined || problem instanceof WarehouseProblem
-  if (!isServerError) return problem
-  const message = queryProblem?.message ?? (problem as WarehouseProblem).message
+  const message = queryProblem?.message ?? serverProblem?.message
+  const isServerError = message !== undefined
+  if (!isServerError) return error
   return transformationFailed(`${statementName} failed: ${message.slice(0, 1_500)}`, error)
 }
 

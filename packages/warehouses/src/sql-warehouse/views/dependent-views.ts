@@ -10,6 +10,7 @@ import {
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
+import type { DecisionStep, PublicationDecision } from '../recovery.ts'
 
 export interface ManagedView extends TablePlace {
   id: string
@@ -35,20 +36,21 @@ export const listReads = ({ metadata }: ManagedView): TablePlace[] =>
  * after the views that it reads.
  */
 export function findDependentViews(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
-  const dependents: ManagedView[] = []
-  const visit = (place: TablePlace) => {
-    for (const view of views) {
-      const readsPlace = listReads(view).some(({ schema, name }) => schema === place.schema && name === place.name)
-      if (view.metadata.view.materialized || !readsPlace) continue
-      // A view that is found a second time moves after the view through which it was found, which it also reads.
-      const earlierPosition = dependents.indexOf(view)
-      if (earlierPosition >= 0) dependents.splice(earlierPosition, 1)
-      dependents.push(view)
-      visit(view)
+  const plainViews = views.filter(({ metadata }) => !metadata.view.materialized)
+  const dependents = new Set<ManagedView>()
+  const addReadersOf = (place: TablePlace) => {
+    const readers = plainViews.filter((view) =>
+      listReads(view).some(({ schema, name }) => schema === place.schema && name === place.name),
+    )
+    for (const view of readers) {
+      // Moves a view that was added before to the end of the set, after the view `place`, which it reads too.
+      dependents.delete(view)
+      dependents.add(view)
+      addReadersOf(view)
     }
   }
-  for (const place of places) visit(place)
-  return dependents
+  for (const place of places) addReadersOf(place)
+  return [...dependents]
 }
 
 /**
@@ -81,6 +83,21 @@ export async function recreateViews(
     await setMetadata(dialect, session, id, view.metadata)
   }
 }
+
+/** Returns the step of a decision that recreates a view. If the view has become invalid, the old view stays. */
+export const recreateStep = ({ schema, name, metadata }: ManagedView): DecisionStep => ({
+  kind: 'VIEW',
+  place: { schema, name },
+  query: metadata.view.query,
+  kept: true,
+})
+
+/** Returns the metadata that a decision stores for a recreated view. */
+export const recreateMark = ({ schema, name, id, metadata }: ManagedView): PublicationDecision['marks'][number] => ({
+  place: { schema, name },
+  id,
+  mark: metadata,
+})
 
 /**
  * Checks that views compile with replaced tables: creates each under a hidden name, reading the substitutes of its

@@ -9,8 +9,10 @@ import {
   findDependentViews,
   assertViewsCompile,
   hasUncheckedViews,
+  recreateMark,
+  recreateStep,
 } from './dependent-views.ts'
-import type { SqlDialect } from '../sql-dialect.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import {
   type RelationMetadata,
   type ViewMetadata,
@@ -103,6 +105,7 @@ async function tryCreateFilledTable(
   const names = uniqueNames(viewColumns.map(({ name }) => name))
   const columns = viewColumns.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
+  // A sweep drops a PASSING relation after this time, in case this process dies before it publishes the table.
   const temporaryMetadata: RelationMetadata = {
     kind: 'PASSING',
     until: Date.now() + (seconds + sweepGraceSeconds) * 1_000,
@@ -144,6 +147,9 @@ export interface ViewReplacement {
   newView: FilledTable | ViewMetadata
 }
 
+/** True for a materialised view: its rows are in a hidden table. A plain view is only metadata with a query. */
+const isFilledTable = (newView: ViewReplacement['newView']): newView is FilledTable => 'metadata' in newView
+
 /**
  * Replaces the view and recreates the views that read it, atomically. Throws VIEWS_DEPEND, with nothing changed, if
  * one of them would become invalid.
@@ -158,22 +164,36 @@ export async function replaceInTransaction(
       const dependentViews = findDependentViews(await listManagedViews(dialect, session), [place])
       await dropViews(dialect, session, dependentViews)
       for (const relation of replaced) await dropRelation(dialect, { tables: session, ledger: session }, relation)
-      if ('metadata' in newView) {
-        await session.execute(dialect.changes.rename(newView, place.name))
-        for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
-        await setMetadata(dialect, session, newView.id, newView.metadata)
-      } else {
-        for (const statement of dialect.changes.createView(place, newView.query)) await session.execute(statement)
-        await setMetadata(dialect, session, (await findRelation(dialect, session, place))!.id, {
-          kind: 'VIEW',
-          view: newView,
-        })
-      }
+      if (isFilledTable(newView)) await publishFilledTable(dialect, session, place, newView)
+      else await createPlainView(dialect, session, place, newView)
       await recreateViews(dialect, session, dependentViews).catch((error: unknown) => {
         throw dependentViewsProblem(dialect, error, dependentViews.map(quotePlace), quotePlace(place))
       })
     }),
   )
+}
+
+/** Renames the hidden table to the view's name and lets users read it. */
+async function publishFilledTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: TablePlace,
+  filledTable: FilledTable,
+): Promise<void> {
+  await session.execute(dialect.changes.rename(filledTable, place.name))
+  for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
+  await setMetadata(dialect, session, filledTable.id, filledTable.metadata)
+}
+
+async function createPlainView(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: TablePlace,
+  view: ViewMetadata,
+): Promise<void> {
+  for (const statement of dialect.changes.createView(place, view.query)) await session.execute(statement)
+  const { id } = (await findRelation(dialect, session, place))!
+  await setMetadata(dialect, session, id, { kind: 'VIEW', view })
 }
 
 /**
@@ -201,23 +221,25 @@ export const dependentViewsProblem = (
 export async function replaceByDecision(dialect: SqlDialect, replacement: ViewReplacement): Promise<void> {
   const { place, replaced, newView } = replacement
   const checkedViews = await assertDependentViewsCompile(dialect, place, newView)
-  const filledTable = 'metadata' in newView ? newView : undefined
-  const metadata: RelationMetadata = 'metadata' in newView ? newView.metadata : { kind: 'VIEW', view: newView }
+  const filledTable = isFilledTable(newView) ? newView : undefined
+  const metadata: RelationMetadata = isFilledTable(newView) ? newView.metadata : { kind: 'VIEW', view: newView }
   await withPublishLock(dialect, async (sessions) => {
     const dependentViews = findDependentViews(await listManagedViews(dialect, sessions.tables), [place])
     const existing = await findRelation(dialect, sessions.tables, place)
-    const isReplacedByOther = existing?.id !== replaced.find((relation) => isAt(relation, place))?.id
-    if (isReplacedByOther || hasUncheckedViews(dependentViews, checkedViews))
+    const expected = replaced.find((relation) => isAt(relation, place))
+    const isChangedByOther = existing?.id !== expected?.id
+    if (isChangedByOther || hasUncheckedViews(dependentViews, checkedViews))
       throw concurrentlyChanged(quotePlace(place))
     if (filledTable) await setMetadata(dialect, sessions.ledger, filledTable.id, metadata)
     const marks: PublicationDecision['marks'] = [
       { place, ...(filledTable && { id: filledTable.id }), mark: metadata },
-      ...dependentViews.map(({ schema, name, id, metadata: mark }) => ({ place: { schema, name }, id, mark })),
+      ...dependentViews.map(recreateMark),
     ]
     const steps = planReplacementSteps(replacement, dependentViews)
     await recordDecision(dialect, sessions, { steps, marks, forgotten: replaced.map(({ id }) => id) })
   })
   await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
+  // An impossible decision is discarded without an error, so this checks that the view exists.
   const published = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
   if (published?.metadata?.view?.id !== metadata.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
@@ -236,26 +258,19 @@ function planReplacementSteps(
   { place, replaced, newView }: ViewReplacement,
   dependentViews: readonly ManagedView[],
 ): DecisionStep[] {
-  const newKind = 'metadata' in newView ? 'TABLE' : 'VIEW'
+  const newKind = isFilledTable(newView) ? 'TABLE' : 'VIEW'
   const relationsAtPlace = replaced.filter((relation) => isAt(relation, place))
   const [relationAtPlace] = relationsAtPlace
-  const keptRelation = relationAtPlace?.kind === newKind ? relationAtPlace : undefined
-  const aside = keptRelation && { aside: hiddenName('aside', keptRelation.id, randomUUID()) }
-  const newViewStep: DecisionStep =
-    'metadata' in newView
-      ? { kind: 'SWAP', schema: place.schema, from: newView.name, to: place.name, ...aside }
-      : { kind: 'VIEW', place, query: newView.query }
+  // The step of the new view replaces a relation of the same kind, so such a relation is not dropped before.
+  const sameKindRelation = relationAtPlace?.kind === newKind ? relationAtPlace : undefined
+  const asideName = sameKindRelation && { aside: hiddenName('aside', sameKindRelation.id, randomUUID()) }
+  const newViewStep: DecisionStep = isFilledTable(newView)
+    ? { kind: 'SWAP', schema: place.schema, from: newView.name, to: place.name, ...asideName }
+    : { kind: 'VIEW', place, query: newView.query }
   return [
-    ...relationsAtPlace.filter((relation) => relation !== keptRelation).map(dropStep),
+    ...relationsAtPlace.filter((relation) => relation !== sameKindRelation).map(dropStep),
     newViewStep,
-    ...dependentViews.map(
-      ({ schema, name, metadata }): DecisionStep => ({
-        kind: 'VIEW',
-        place: { schema, name },
-        query: metadata.view.query,
-        kept: true,
-      }),
-    ),
+    ...dependentViews.map(recreateStep),
     ...replaced.filter((relation) => !isAt(relation, place)).map(dropStep),
   ]
 }
@@ -281,7 +296,7 @@ async function assertDependentViewsCompile(
   const dependentViews = findDependentViews(views, [place])
   if (dependentViews.length === 0) return new Set()
   try {
-    if ('metadata' in newView)
+    if (isFilledTable(newView))
       return await assertViewsCompile(dialect, dependentViews, new Map([[placeKey(place), newView]]))
     const trialView = { schema: place.schema, name: hiddenName('view', randomUUID()) }
     return await withSession(dialect, { role: 'service' }, async (session) => {

@@ -79,7 +79,9 @@ function formatDateTime(value: PreciseDate, type: SqlType): string {
   const [day, timeOfDay = ''] = value.toISOString().replace('Z', '').split('T')
   if (type === 'date') return day!
   const [seconds, milliseconds = ''] = timeOfDay.split('.')
-  const hundredNanoseconds = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
+  // Seven decimals: three for the milliseconds, and four for the rest in units of 100 ns.
+  const secondsBelowMillisecond = value.nanosecondsDelta ?? 0
+  const hundredNanoseconds = Math.round(secondsBelowMillisecond * 1e7)
   const fraction = `${milliseconds}${String(hundredNanoseconds).padStart(4, '0')}`.replace(/0+$/, '')
   const time = fraction === '' ? seconds! : `${seconds}.${fraction}`
   if (type.startsWith('time')) return time

@@ -27,18 +27,20 @@ export async function* readQueryRows(
 ): AsyncGenerator<ReadRows> {
   const text = trimStatementEnd(request.text)
   assertSingleQuery(text)
-  // The list is empty if the server cannot describe the columns. Then they are known only when the query runs.
-  let columns: readonly ReadColumn[] = await describeColumns(connection, { ...request, text }, bounds)
-  if (!columns.some(({ type }) => losesDigits(type))) {
-    try {
-      yield* withErrorPosition(text, streamBatches(connection, bindValues(text, request.values), batch, bounds))
-      return
-    } catch (error) {
-      if (!(error instanceof RoundedColumns)) throw error
-      columns = error.columns
-    }
+  const readLosslessly = (columns: readonly ReadColumn[]) =>
+    streamBatches(connection, bindValues(readAsText(text, columns), request.values), batch, bounds, columns)
+  // The list is empty if the server cannot describe the columns.
+  const describedColumns = await describeColumns(connection, { ...request, text }, bounds)
+  if (describedColumns.some(({ type }) => losesDigits(type))) {
+    yield* readLosslessly(describedColumns)
+    return
   }
-  yield* streamBatches(connection, bindValues(readAsText(text, columns), request.values), batch, bounds, columns)
+  try {
+    yield* withErrorPosition(text, streamBatches(connection, bindValues(text, request.values), batch, bounds))
+  } catch (error) {
+    if (!(error instanceof RoundedColumns)) throw error
+    yield* readLosslessly(error.columns)
+  }
 }
 
 /** Returns the result columns of a query. Runs the query only if the server cannot describe the columns in advance. */
@@ -69,23 +71,28 @@ class RoundedColumns extends Error {
   }
 }
 
-/**
- * Yields the rows. Adds the field `column` to an error of the server. The server reports only the line and, in the
- * message, a word; `column` is the position of the word in that line.
- */
+/** Yields the rows. Adds the field `column` to an error of the server, if the error's column in `text` is known. */
 async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
     yield* rows
   } catch (error) {
-    const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
-    const match = /near (?:the keyword )?'(?<syntaxWord>[^']+)'|column name '(?<columnName>[^']+)'/.exec(message)
-    const word = match?.groups?.['syntaxWord'] ?? match?.groups?.['columnName']
-    const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
-    const index = word && line ? line.indexOf(word) : -1
+    const column = findErrorColumn(text, error as Error)
     // `explainQuery` reads the field.
-    if (index >= 0) Object.assign(error as Error, { column: index + 1 })
+    if (column !== undefined) Object.assign(error as Error, { column })
     throw error
   }
+}
+
+/**
+ * Returns the column of an error, counted from 1. The server reports only the line and, in its message, the wrong word.
+ * So this searches for the word in the line.
+ */
+function findErrorColumn(text: string, { message = '', lineNumber }: { message?: string; lineNumber?: number }) {
+  const match = /near (?:the keyword )?'(?<syntaxWord>[^']+)'|column name '(?<columnName>[^']+)'/.exec(message)
+  const word = match?.groups?.['syntaxWord'] ?? match?.groups?.['columnName']
+  const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
+  if (!word || !line?.includes(word)) return undefined
+  return line.indexOf(word) + 1
 }
 
 /**
@@ -129,6 +136,7 @@ async function describeColumns(
   const query = formatStatement(statement, (number) => `@p${number}`)
   const declarations = statement.values.map((value, index) => `@p${index + 1} ${parameterTypeName(value)}`).join(', ')
   const columns: ReadColumn[] = []
+  // The last argument 0 leaves out information about the source tables.
   const describeStatement = sql`exec sp_describe_first_result_set ${query}, ${declarations || null}, 0`
   const { completion } = sendRequest(connection, describeStatement, bounds, {
     row: (cells) => {

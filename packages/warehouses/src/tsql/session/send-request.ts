@@ -36,44 +36,71 @@ function parameterType(value: BoundValue) {
 export function sendRequest(
   connection: Connection,
   statement: SqlStatement,
-  { signal, seconds }: RowBounds,
+  bounds: RowBounds,
   listener: RequestListener = {},
 ): { request: Request; completion: Promise<void> } {
-  signal?.throwIfAborted()
+  bounds.signal?.throwIfAborted()
   const completion = Promise.withResolvers<void>()
-  const request = new Request(
-    formatStatement(statement, (number) => `@p${number}`),
-    (error) => (error ? completion.reject(error) : completion.resolve()),
+  const request = createRequest(statement, listener, (error) =>
+    error ? completion.reject(error) : completion.resolve(),
   )
-  for (const [index, value] of statement.values.entries())
-    request.addParameter(`p${index + 1}`, parameterType(value), value)
-  if (listener.columns)
-    request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
-  if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
+  const cancellation = cancelAtBounds(request, bounds)
   // A statement on a lost connection would otherwise end silently. The code is the driver's code of connection errors.
   const rejectAsLost = () => completion.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
-  const stop = () => request.cancel()
-  // The driver's own timer stops at the first row, so it is not used.
-  let hasTimedOut = false
-  const onTimeout = () => {
-    hasTimedOut = true
-    request.cancel()
-  }
-  const timer = seconds === undefined ? undefined : setTimeout(onTimeout, seconds * 1_000)
   connection.once('end', rejectAsLost)
-  signal?.addEventListener('abort', stop, { once: true })
   if (statement.values.length === 0) connection.execSqlBatch(request)
   else connection.execSql(request)
   const finishedRequest = completion.promise
     .catch((error: unknown) => {
-      signal?.throwIfAborted()
-      if (hasTimedOut) throw Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' })
+      cancellation.throwIfCancelled()
       throw error
     })
     .finally(() => {
-      clearTimeout(timer)
+      cancellation.stop()
       connection.off('end', rejectAsLost)
-      signal?.removeEventListener('abort', stop)
     })
   return { request, completion: finishedRequest }
+}
+
+/** Creates the driver's request with its parameters `@p1`, `@p2`, …. The driver calls `onEnd` when it ends. */
+function createRequest(
+  statement: SqlStatement,
+  { columns: onColumns, row: onRow }: RequestListener,
+  onEnd: (error: Error | null | undefined) => void,
+): Request {
+  const request = new Request(
+    formatStatement(statement, (number) => `@p${number}`),
+    onEnd,
+  )
+  for (const [index, value] of statement.values.entries())
+    request.addParameter(`p${index + 1}`, parameterType(value), value)
+  if (onColumns) request.on('columnMetadata', (columns) => onColumns(columns as unknown as DriverCell['metadata'][]))
+  if (onRow) request.on('row', (cells) => onRow(cells as unknown as DriverCell[]))
+  return request
+}
+
+/**
+ * Cancels the request when the signal aborts or the time is over, until `stop` is called. `throwIfCancelled` throws the
+ * reason of the cancellation: the signal's reason, or an error with the driver's code ETIMEOUT.
+ */
+function cancelAtBounds(request: Request, { signal, seconds }: RowBounds) {
+  let hasTimedOut = false
+  const cancel = () => request.cancel()
+  const cancelAsTimedOut = () => {
+    hasTimedOut = true
+    request.cancel()
+  }
+  // The driver's own timer stops at the first row, so it is not used.
+  const timer = seconds === undefined ? undefined : setTimeout(cancelAsTimedOut, seconds * 1_000)
+  signal?.addEventListener('abort', cancel, { once: true })
+  return {
+    throwIfCancelled() {
+      signal?.throwIfAborted()
+      if (hasTimedOut) throw Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' })
+    },
+    stop() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+    },
+  }
 }

@@ -38,15 +38,9 @@ export function assertSingleQuery(text: string): void {
       if (depth < 0 || token.text === ';') throw notASingleQuery()
     }
     if (token.kind !== 'word') continue
-    const word = token.text.toLowerCase()
-    if (statementKeywords.has(word)) throw forbiddenWord(token)
-    if (word.startsWith('#') || word.startsWith('@@')) throw forbiddenWord(token)
-    const next = tokens[index + 1]
-    // Both words may also be names. Here, `predict(` would run a stored model, and `next value` would advance a
-    // sequence.
-    if (word === 'predict' && next?.text === '(') throw forbiddenWord(token)
-    if (word === 'next' && next?.text.toLowerCase() === 'value') throw forbiddenWord(token)
+    if (isForbidden(token, tokens[index + 1])) throw forbiddenWord(token)
     if (depth > 0) continue
+    const word = token.text.toLowerCase()
     if (word === 'union' || word === 'except' || word === 'intersect') maySelectFollow = true
     if (word === 'select') {
       if (!maySelectFollow) throw notASingleQuery()
@@ -55,6 +49,18 @@ export function assertSingleQuery(text: string): void {
     }
   }
   if (selectCount === 0 && !startsWithParenthesis) throw notASingleQuery()
+}
+
+/** True for a word that no query may contain without quotes. `next` is the token after the word. */
+function isForbidden({ text }: SqlToken, next: SqlToken | undefined): boolean {
+  const word = text.toLowerCase()
+  const isTemporaryTable = word.startsWith('#')
+  const isSystemVariable = word.startsWith('@@')
+  if (statementKeywords.has(word) || isTemporaryTable || isSystemVariable) return true
+  // `predict` and `next` may also be names.
+  const runsStoredModel = word === 'predict' && next?.text === '('
+  const advancesSequence = word === 'next' && next?.text.toLowerCase() === 'value'
+  return runsStoredModel || advancesSequence
 }
 
 const notASingleQuery = () =>
@@ -86,17 +92,18 @@ export interface QueryClauses {
 export function splitQuery(text: string): QueryClauses {
   const words = wordsOutsideParentheses(text)
   const hasWith = words[0]?.text === 'with'
-  const begin = hasWith ? (words.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
-  const option = words.findLast(({ text: word, start }) => word === 'option' && start > begin)
+  const bodyStart = hasWith ? (words.find(({ text: word }) => word === 'select')?.start ?? 0) : 0
+  const option = words.findLast(({ text: word, start }) => word === 'option' && start > bodyStart)
   const orderIndex = words.findLastIndex(({ text: word }, index) => word === 'order' && words[index + 1]?.text === 'by')
   const hasOrder = orderIndex >= 0
-  const selectIndex = words.findIndex(({ start }) => start === begin)
+  const selectIndex = words.findIndex(({ start }) => start === bodyStart)
   // TOP follows SELECT, or SELECT DISTINCT.
-  const hasTop = words.slice(selectIndex + 1, selectIndex + 3).some(({ text: word }) => word === 'top')
+  const twoWordsAfterSelect = words.slice(selectIndex + 1, selectIndex + 3)
+  const hasTop = twoWordsAfterSelect.some(({ text: word }) => word === 'top')
   const hasOffset = hasOrder && words.slice(orderIndex).some(({ text: word }) => word === 'offset')
   return {
-    withClause: text.slice(0, begin),
-    body: text.slice(begin, option?.start),
+    withClause: text.slice(0, bodyStart),
+    body: text.slice(bodyStart, option?.start),
     orderByStart: hasOrder ? words[orderIndex]!.start : undefined,
     isOrderEmbeddable: hasOrder && (hasTop || hasOffset),
     optionClause: option ? text.slice(option.start) : '',

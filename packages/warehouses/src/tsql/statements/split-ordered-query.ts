@@ -40,20 +40,12 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
     }
   const bodyStart = withClause.length
   const bodyEnd = bodyStart + body.length
-  const addedExpressions: string[] = []
-  const orderTerms: string[] = []
-  for (const { text: expression, tokens, direction } of parseOrderItems(text, orderByStart, bodyEnd)) {
-    const columnIndex = findSelectedColumn(tokens, columns)
-    if (columnIndex !== undefined) {
-      orderTerms.push(`${embeddedColumnName(columnIndex)}${direction}`)
-      continue
-    }
-    orderTerms.push(`${addedColumnName(addedExpressions.length)}${direction}`)
-    addedExpressions.push(expression)
-  }
+  const orderItems = parseOrderItems(text, orderByStart, bodyEnd)
+  const { orderTerms, addedExpressions } = moveOrderItems(orderItems, columns)
   const addedNames = addedExpressions.map((_expression, index) => addedColumnName(index))
   const addedList = addedExpressions.map((expression) => `, ${expression}\n`).join('')
   const selectListEnd = findSelectListEnd(text, bodyStart, orderByStart)
+  // TOP and OFFSET need the order inside too. Without them, the server rejects ORDER BY in an embedded query.
   const innerEnd = isOrderEmbeddable ? bodyEnd : orderByStart
   const innerQuery = text.slice(bodyStart, selectListEnd) + addedList + text.slice(selectListEnd, innerEnd)
   return {
@@ -62,6 +54,25 @@ export function splitOrderedQuery(text: string, columns: readonly { name: string
     orderBy: orderTerms.join(', '),
     optionClause,
   }
+}
+
+/**
+ * Returns the items of ORDER BY as terms of the outer query, which name columns of the embedded query. An item that is
+ * not a result column becomes an added column: its expression is in `addedExpressions`.
+ */
+function moveOrderItems(items: readonly OrderItem[], columns: readonly { name: string }[]) {
+  const orderTerms: string[] = []
+  const addedExpressions: string[] = []
+  for (const { text: expression, tokens, direction } of items) {
+    const columnIndex = findSelectedColumn(tokens, columns)
+    if (columnIndex !== undefined) {
+      orderTerms.push(`${embeddedColumnName(columnIndex)}${direction}`)
+      continue
+    }
+    orderTerms.push(`${addedColumnName(addedExpressions.length)}${direction}`)
+    addedExpressions.push(expression)
+  }
+  return { orderTerms, addedExpressions }
 }
 
 interface OrderItem {
@@ -75,37 +86,24 @@ const isWord = (token: SqlToken | undefined, word: string): boolean =>
   token?.kind === 'word' && token.text.toLowerCase() === word
 const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
 
-/**
- * Returns the comma-separated items of the ORDER BY that starts at `from`. They end before OFFSET, or at `to`. String
- * literals are not tokens, so the text of an item is a range of positions.
- */
+/** Returns the comma-separated items of the ORDER BY that starts at `from`. They end before OFFSET, or at `to`. */
 function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
   const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
   const items: OrderItem[] = []
   let itemStart = by!.end
   let itemTokens: SqlToken[] = []
   let depth = 0
-  const closeItem = (itemEnd: number) => {
-    // A single token is an expression, even if it is named `asc` or `desc`.
-    const lastToken = itemTokens.length > 1 ? itemTokens.at(-1) : undefined
-    const isDescending = isWord(lastToken, 'desc')
-    const hasDirection = isDescending || isWord(lastToken, 'asc')
-    if (hasDirection) itemTokens.pop()
-    if (itemTokens.length > 0)
-      items.push({
-        text: text.slice(itemStart, hasDirection ? lastToken!.start : itemEnd).trim(),
-        tokens: itemTokens,
-        direction: isDescending ? ' desc' : '',
-      })
+  const addItem = (itemEnd: number) => {
+    if (itemTokens.length > 0) items.push(parseOrderItem(text, itemTokens, itemStart, itemEnd))
     itemTokens = []
   }
   for (const token of tokens) {
     if (depth === 0 && isWord(token, 'offset')) {
-      closeItem(token.start)
+      addItem(token.start)
       return items
     }
     if (depth === 0 && isSign(token, ',')) {
-      closeItem(token.start)
+      addItem(token.start)
       itemStart = token.end
       continue
     }
@@ -113,8 +111,22 @@ function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
     if (isSign(token, ')')) depth -= 1
     itemTokens.push(token)
   }
-  closeItem(to)
+  addItem(to)
   return items
+}
+
+/**
+ * Splits an item of ORDER BY, from `start` to `end` in the text, into its expression and its direction. String literals
+ * are not tokens, so the expression is a range of the text.
+ */
+function parseOrderItem(text: string, tokens: readonly SqlToken[], start: number, end: number): OrderItem {
+  // A single token is an expression, even if it is named `asc` or `desc`.
+  const lastToken = tokens.length > 1 ? tokens.at(-1)! : undefined
+  const isDescending = isWord(lastToken, 'desc')
+  const direction = isDescending ? ' desc' : ''
+  const hasDirection = isDescending || isWord(lastToken, 'asc')
+  if (!hasDirection) return { text: text.slice(start, end).trim(), tokens: [...tokens], direction }
+  return { text: text.slice(start, lastToken!.start).trim(), tokens: tokens.slice(0, -1), direction }
 }
 
 /**
@@ -132,9 +144,10 @@ function findSelectedColumn(tokens: readonly SqlToken[], columns: readonly { nam
 }
 
 /**
- * Returns the end of the select list of the query from `begin` on: its FROM, or `fallback` for a query without FROM.
+ * Returns the position after the select list of the query that starts at `begin`: the position of its FROM, or
+ * `endWithoutFrom` for a query without FROM.
  */
-function findSelectListEnd(text: string, begin: number, fallback: number): number {
+function findSelectListEnd(text: string, begin: number, endWithoutFrom: number): number {
   let depth = 0
   for (const token of tsqlTokens(text)) {
     if (token.start < begin) continue
@@ -142,5 +155,5 @@ function findSelectListEnd(text: string, begin: number, fallback: number): numbe
     if (isSign(token, '(')) depth += 1
     if (isSign(token, ')')) depth -= 1
   }
-  return fallback
+  return endWithoutFrom
 }
