@@ -21,8 +21,8 @@ export default {
     {
       ...project,
       roots: [here('apps/pipeline')],
-      globalSetup: here('apps/pipeline/test/shared-identity/start.ts'),
-      globalTeardown: here('apps/pipeline/test/shared-identity/stop.ts'),
+      globalSetup: here('apps/pipeline/test/shared-identity/start-identity-service.ts'),
+      globalTeardown: here('apps/pipeline/test/shared-identity/stop-identity-service.ts'),
     },
     {
       ...project,

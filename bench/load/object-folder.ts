@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { KindOfStore, TestStore } from '../../packages/connectors/src/object-store/test/test-stores.ts'
+import type { KindOfStore, TestStore } from '../../packages/connectors/src/object-store/test/object-stores-under-test.ts'
 import { serveSwift, stopSwift } from '../../packages/testing/src/shared-openstack-swift.ts'
 import { headerOf, tableKinds } from './data-files.ts'
 
@@ -41,7 +41,7 @@ export interface RunningStore extends AsyncDisposable {
 /** Starts a store. Prints why and returns undefined if its server is not installed. */
 export async function startStore(type: KindOfStore['type']): Promise<RunningStore | undefined> {
   // This module checks for installed programs when it is imported.
-  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/test-stores.ts')
+  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/object-stores-under-test.ts')
   const kind = kindsOfStores.find((each) => each.type === type)!
   if (kind.missing) {
     console.log(`${kind.name} is not measured: ${kind.missing}.`)

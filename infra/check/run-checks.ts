@@ -8,7 +8,7 @@ import { measureCounts } from './code-metrics/code-metrics.ts'
 import { readProductSources } from './code-metrics/product-sources.ts'
 import { readLimits, findExceededLimits, formatCounts } from './code-metrics/metric-limits.ts'
 import { findBadFileNames } from './file-names.ts'
-import { type Part, selectedParts } from './selected-parts.ts'
+import { type Part, selectedParts } from './selected-packages.ts'
 
 /**
  * `npm run check [-- package …]` runs all static checks in parallel: types, lint, format, generated files, counts and

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser } from 'puppeteer-core'
-import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/browser.ts'
+import { describeInBrowser, startBrowser, visit } from '../../apps/identity/test/pages/chromium-browser.ts'
 import { root } from '../paths.ts'
 
 const script = `

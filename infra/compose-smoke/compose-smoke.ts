@@ -12,7 +12,7 @@ import { crashContainer, readRestartCounts, waitUntilHealthy } from './container
 import { assertProductionFilesOnly } from './image-contents.ts'
 import { assertNoSecretLeaks, readSecrets } from './secret-leaks.ts'
 import { databases, describeStack, images, type Stack } from './compose-project.ts'
-import { assertSignInServed } from './sign-in.ts'
+import { assertSignInServed } from './sign-in-pages.ts'
 import { runStep } from './run-step.ts'
 
 const isEngineAvailable = (): Promise<boolean> =>

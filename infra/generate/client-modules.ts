@@ -1,5 +1,5 @@
 import { identityOperations, pipelineOperations, type OperationSignature } from '@sluice/contracts'
-import type { Artefact } from './artefacts.ts'
+import type { Artefact } from './generated-files.ts'
 
 /** The keywords of JSON Schema that contracts use. */
 interface JsonSchema {

@@ -1,13 +1,13 @@
 import { pipelineTypes } from '@sluice/contracts'
 import { rules, type Rule, type UnsupportedRules } from '../../packages/connectors/test/conformance-rules.ts'
-import { connectorFixtures } from '../../packages/connectors/test/connector-fixtures.ts'
+import { connectorFixtures } from '../../packages/connectors/test/all-connector-fixtures.ts'
 import {
   unsupportedByDatabases,
   unsupportedByPostgres,
   unsupportedByStores,
-} from '../../packages/connectors/test/unsupported-rules.ts'
+} from '../../packages/connectors/test/unsupported-conformance-rules.ts'
 import { UserError } from '../user-error.ts'
-import type { Artefact } from './artefacts.ts'
+import type { Artefact } from './generated-files.ts'
 
 interface TestedType {
   type: string

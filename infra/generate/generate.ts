@@ -12,7 +12,7 @@ import {
   compileTableProfiler,
   generateLockFile,
   generateOpenapi,
-} from './artefacts.ts'
+} from './generated-files.ts'
 import { generateClientModules } from './client-modules.ts'
 import { generateConformancePage } from './conformance-page.ts'
 import { generateProblemsPage } from './problems-page.ts'

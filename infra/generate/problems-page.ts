@@ -6,7 +6,7 @@ import { pipelineProblems } from '../../apps/pipeline/src/problems/problem-catal
 import { runCodes } from '../../apps/pipeline/src/problems/run-error-codes.ts'
 import { root } from '../paths.ts'
 import { UserError } from '../user-error.ts'
-import type { Artefact } from './artefacts.ts'
+import type { Artefact } from './generated-files.ts'
 
 /** The sources of the pipeline service. */
 const pipelineFolders = [

@@ -9,7 +9,7 @@ import {
   type OperationSignature,
 } from '@sluice/contracts'
 import { findClientSwitch } from '../../apps/identity/src/effective-roles.ts'
-import type { Artefact } from './artefacts.ts'
+import type { Artefact } from './generated-files.ts'
 
 const listSignatures = (nouns: object): OperationSignature[] =>
   Object.values(nouns).flatMap((noun: object) => Object.values(noun) as OperationSignature[])

@@ -20,7 +20,7 @@ import { viewRecords } from '../../apps/pipeline/src/api/views/records.ts'
 import { warehouseReaderRecords } from '../../apps/pipeline/src/api/warehouse-readers/records.ts'
 import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.ts'
 import { UserError } from '../user-error.ts'
-import type { Artefact } from './artefacts.ts'
+import type { Artefact } from './generated-files.ts'
 
 type Repositories = readonly { definition: { path: string; properties: Properties } }[]
 

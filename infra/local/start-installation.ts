@@ -1,7 +1,7 @@
 import type { Programs } from '../bundle/bundled-programs.ts'
 import { UserError } from '../user-error.ts'
 import { rotateLog } from './rotate-logs.ts'
-import { runOnce } from './run-once.ts'
+import { runOnce } from './run-to-completion.ts'
 import type { Program } from './start-program.ts'
 import { type Service, startService } from './supervise-service.ts'
 import { logFile, loopbackAddress, type Settings } from './settings.ts'

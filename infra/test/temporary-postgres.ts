@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
 import { deleteDataFolder } from '../postgres/accessible-folders.ts'
-import { linkToMemory } from './memory-folder.ts'
+import { linkToMemory } from './in-memory-folder.ts'
 import { deleteStaleClusters } from './delete-stale-clusters.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deepStrictEqual } from 'node:assert'
 import { adminPassword, type StartedCheckout } from './start-checkout.ts'
-import type { TokenServer } from './token-server.ts'
+import type { TokenServer } from './token-protected-function.ts'
 
 /** The ids and figures of the data that the older version created in the installation. */
 export interface SeededInstallation {

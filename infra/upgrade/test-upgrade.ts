@@ -6,7 +6,7 @@ import pc from 'picocolors'
 import { root } from '../paths.ts'
 import { assertSeedKept, seedInstallation } from './seeded-installation.ts'
 import { startCheckout } from './start-checkout.ts'
-import { startTokenServer } from './token-server.ts'
+import { startTokenServer } from './token-protected-function.ts'
 
 /**
  * `npm run test:upgrade -- <commit>` starts Sluice at a commit, creates data (tables, a view, secrets, a schedule, an

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { sql } from 'kysely'
 import type { Role, SsoProviderConfigBody } from '@sluice/contracts'
 import { auditOf, type Service } from './app-under-test.ts'
-import { registered, startTestProvider, type TestProvider } from './federated/test-provider.ts'
+import { registered, startTestProvider, type TestProvider } from './federated/identity-provider-stand-in.ts'
 import { signInAtProvider, createSsoUser, startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 
 const manage: Role[] = ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']

@@ -11,8 +11,8 @@ import { pipelineServiceInfo } from './openapi-info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation-context.ts'
 import { tusCapabilities } from './api/resumable-uploads/upload-headers.ts'
-import { watchRuns } from './api/runs/run-changes.ts'
-import { translateDatabaseError } from './problems/translate-errors.ts'
+import { watchRuns } from './api/runs/watch-run-changes.ts'
+import { translateDatabaseError } from './problems/map-database-errors.ts'
 import { durableSealedColumns } from './secrets/encrypted-secrets.ts'
 
 interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails' | 'runWatcher'> {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { programArguments, programEnvironment } from '@sluice/testing/app-programs'
+import { programArguments, programEnvironment } from '@sluice/testing/app-program-arguments'
 
 /** One of the apps' programs in a process of its own. */
 export interface Program {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestStore } from '../../../packages/connectors/src/object-store/test/test-stores.ts'
+import type { TestStore } from '../../../packages/connectors/src/object-store/test/object-stores-under-test.ts'
 import { serveSwift, stopSwift } from '../../../packages/testing/src/shared-openstack-swift.ts'
 import { setAutovacuum } from '../database.ts'
 import { createLoadedPipeline, runAndWait } from '../loaders/sluice-loader.ts'
@@ -20,7 +20,7 @@ const increments = 4
  */
 export async function* firstIncrement(context: BenchContext): AsyncGenerator<MeasureReport> {
   // This module checks for installed programs when it is imported.
-  const { kindsOfStores } = await import('../../../packages/connectors/src/object-store/test/test-stores.ts')
+  const { kindsOfStores } = await import('../../../packages/connectors/src/object-store/test/object-stores-under-test.ts')
   const kind = kindsOfStores.find(({ type }) => type === 'OBJECT_STORAGE_BUCKET')!
   if (kind.missing) return console.log(`first-increment is not measured: ${kind.missing}.`)
   await serveSwift()

@@ -2,7 +2,7 @@ import { quantile } from '../../statistics.ts'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
-import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/server/provision.ts'
+import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/server/provision-warehouse.ts'
 import type { Warehouse } from '../../../packages/warehouses/src/warehouse.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
+import { connectorFixtures } from '../../../packages/connectors/test/all-connector-fixtures.ts'
 import { createSluiceLoader } from '../../load/loaders/sluice-loader.ts'
 import { executeSql } from '../../load/database.ts'
 import { readContent } from '../../load/table-content.ts'

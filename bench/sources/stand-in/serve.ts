@@ -1,5 +1,5 @@
 import type { StandInResponse, StandInRequest } from '../../../packages/connectors/test/stand-in-server.ts'
-import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
+import { connectorFixtures } from '../../../packages/connectors/test/all-connector-fixtures.ts'
 
 /** A recorded request that can be repeated. */
 export interface Exchange {

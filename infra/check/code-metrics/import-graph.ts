@@ -25,7 +25,7 @@ export function importGraph(sources: ReadonlyMap<string, string>, entries = read
   )
 }
 
-/** Maps the import names of workspace packages, such as `@sluice/http-server/health`, to files. */
+/** Maps the import names of workspace packages, such as `@sluice/http-server/check-readiness`, to files. */
 function readPackageEntries(): Map<string, string> {
   return new Map(
     workspaces().flatMap(({ name, folder }) => {

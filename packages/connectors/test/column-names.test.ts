@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { groupColumns } from '../src/table-and-column-names.ts'
-import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/names'
-import { checkColumnName as postgres } from '@sluice/warehouses/postgres/names'
-import { redshiftNames as redshift } from '@sluice/warehouses/redshift/names'
-import { namesOf } from '@sluice/warehouses/tsql/names'
+import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/sql-identifiers'
+import { checkColumnName as postgres } from '@sluice/warehouses/postgres/sql-identifiers'
+import { redshiftNames as redshift } from '@sluice/warehouses/redshift/sql-identifiers'
+import { namesOf } from '@sluice/warehouses/tsql/sql-identifiers'
 
 const tsql = namesOf({ prefix: '', ledger: 'sluice' })
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
-import { longRunOnly } from '@sluice/testing/long-run'
+import { longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
-import { testFaults } from './conformance-faults.ts'
+import { testFaults } from './test-source-faults.ts'
 import { openFixture, type FixtureHarness } from './connector-harness.ts'
-import { realAccount } from './real-account.ts'
+import { realAccount } from './test-with-real-account.ts'
 import { type Rule, rules } from './conformance-rules.ts'
 import type { ConnectorFixture } from './connector-fixture.ts'
 

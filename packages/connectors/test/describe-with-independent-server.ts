@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 
 /** Independent implementations, by their folder in `.sluice`: the required package, and the program that starts it and prints its port. */
 const independentServers = {
-  couchdb: { needs: 'express-pouchdb', program: '../src/community-health-toolkit/test/couchdb-program.ts' },
+  couchdb: { needs: 'express-pouchdb', program: '../src/community-health-toolkit/test/independent-couchdb-server.ts' },
   fhir: { needs: '@medplum/fhir-router', program: '../src/fhir/test/independent-fhir-server.ts' },
 }
 

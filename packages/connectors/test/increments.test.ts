@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { openHarness, type ConnectorHarness } from './connector-harness.ts'
 import type { ConnectorFixture, StandIn } from './connector-fixture.ts'
-import { connectorFixtures } from './connector-fixtures.ts'
+import { connectorFixtures } from './all-connector-fixtures.ts'
 import fc from 'fast-check'
 
 /** What happens to one record, so many seconds after what was before. */

@@ -1,5 +1,5 @@
 import { it } from '@jest/globals'
-import { longRunOnly } from '@sluice/testing/long-run'
+import { longRunOnly } from '@sluice/testing/long-test-runs'
 import { type Rule, rules, type UnsupportedRules } from './conformance-rules.ts'
 
 /** Adds a test for each rule. A rule that does not apply is skipped, with the reason in its title. */

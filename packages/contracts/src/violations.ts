@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { patternDescriptions } from './pattern-descriptions.ts'
+import { patternDescriptions } from './regex-pattern-descriptions.ts'
 import type { FieldViolation } from './problem.ts'
 
 /**

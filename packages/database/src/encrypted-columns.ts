@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { type KeyRing, SealProblem } from './key-ring.ts'
-import { isUnavailable } from './problems.ts'
+import { isUnavailable } from './classify-database-errors.ts'
 
 /**
  * A column with sealed (encrypted) texts. Each value was sealed for the purpose `table.column:<row key>`, where the row

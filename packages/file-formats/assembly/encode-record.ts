@@ -1,5 +1,5 @@
 import { AS_JSON, AS_TEXT, checkAt, INFERRED, stateOf, storedTypeAt, VALID_JSON } from './column-state'
-import { fieldOf } from './fields'
+import { fieldOf } from './field-layout'
 import { SUFFIX } from './memory-layout'
 import { REJECTS_ROW, DOES_NOT_FIT } from './value-result-codes'
 import { writeField } from './write-value'

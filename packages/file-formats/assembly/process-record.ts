@@ -1,7 +1,7 @@
 import { encodeRecord, FIELD_OVERHEAD, findRejectedValue, isRejected, suffixBytes } from './encode-record'
-import { observeRecord } from './infer-types'
+import { observeRecord } from './observe-column-values'
 import { OUT } from './memory-layout'
-import { observeUnconfirmed, unconfirmedCount } from './unconfirmed-columns'
+import { observeUnconfirmed, unconfirmedCount } from './unconfirmed-column-types'
 
 /**
  * Results for one record. The host (the calling JavaScript) must read an irregular record, such as one with broken

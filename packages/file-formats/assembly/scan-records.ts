@@ -1,5 +1,5 @@
 import { findByte, findLineEnds, quotedRanges } from './byte-masks'
-import { endOf, fieldOf, flagsOf, setPlain, setQuoted, startOf } from './fields'
+import { endOf, fieldOf, flagsOf, setPlain, setQuoted, startOf } from './field-layout'
 import { IRREGULAR_RECORD, processRecord, RECORD_PROCESSED } from './process-record'
 
 const LF: u8 = 10

@@ -2,7 +2,7 @@ import { PLUS, MINUS, ZERO } from './ascii'
 import { doubleBits, integerDigitsWithoutExponent, readDouble } from './read-double'
 import { DOES_NOT_FIT } from './value-result-codes'
 import { looksLikeCode, MAX_NUMBER_BYTES } from './read-number'
-import { DOUBLE_DIGITS } from './column-type'
+import { DOUBLE_DIGITS } from './infer-column-type'
 
 /**
  * Writes a number as the nearest double. Returns the length, or DOES_NOT_FIT. In a column with an inferred type, a

@@ -4,14 +4,14 @@ import {
   checkAt, typeAt, maxIntegerDigitsAt, maxScaleAt, allowedDateFormatsAt, maxCharactersAt, storedTypeAt, storedMaxIntegerDigitsAt, storedMaxScaleAt,
 } from './column-state'
 import { writeBoolean } from './write-boolean'
-import { DOUBLED, endOf, LITERAL, flagsOf, startOf } from './fields'
+import { DOUBLED, endOf, LITERAL, flagsOf, startOf } from './field-layout'
 import { writeDouble, writeReal } from './write-double'
 import { writeInteger } from './write-integer'
 import { completeJsonb } from './write-jsonb'
 import { meansNull } from './null-texts'
 import { writeNumeric } from './write-numeric'
 import { NULL_LENGTH, REJECTS_ROW, DOES_NOT_FIT } from './value-result-codes'
-import { copyUndoubled, copyPlain, limitCharacters } from './copy-text'
+import { copyUndoubled, copyPlain, limitCharacters } from './copy-field-text'
 import { days, recordTimeFormat, readTime, lastTimestamp } from './read-time'
 
 /**

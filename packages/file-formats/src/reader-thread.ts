@@ -10,7 +10,7 @@ type JobHandler = (job: never, port: JobPort) => Promise<object>
 
 /** Loads the code for one kind of job. A thread that reads CSV, for example, needs no memory for the Parquet code. */
 const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
-  'key-rows': async () => (await import('./key-rows/find-key-rows.ts')).keyRowsJob,
+  'key-rows': async () => (await import('./key-rows/find-rows-by-key.ts')).keyRowsJob,
   csv: async () => (await import('./csv/run-csv-thread-job.ts')).runCsvJob,
   convert: async () => (await import('./upload/convert-upload.ts')).convertUpload,
   parquet: async () => (await import('./parquet/parquet-thread-job.ts')).readParquetFile,

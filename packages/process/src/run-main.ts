@@ -1,4 +1,4 @@
-import { SettingsProblem } from './settings.ts'
+import { SettingsProblem } from './environment-settings.ts'
 
 /** An error at the start of a process. The message says what is wrong and what to do. */
 export class StartProblem extends Error {

@@ -3,10 +3,10 @@ import { type SearchRequest, hasRole } from '@sluice/contracts'
 import { JsonResponse, type Caller, problems } from '@sluice/http-server'
 import type { RecordDefinition } from './record-definition.ts'
 import { buildPageHeaders } from './search/page-headers.ts'
-import { escapeLike } from './search/patterns.ts'
-import { type SearchPlan, buildSearchPlan } from './search/plan.ts'
+import { escapeLike } from './search/text-patterns.ts'
+import { type SearchPlan, buildSearchPlan } from './search/search-plan.ts'
 import { clientVersion, canUseTotalsTable, createTotalsCache, sumTotals, totalsVersion } from './record-counts.ts'
-import { InvalidSearch } from './search/violations.ts'
+import { InvalidSearch } from './search/invalid-search.ts'
 
 interface RecordPage<Row> {
   rows: Row[]

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql, type CompiledQuery, type RawBuilder, type SqlBool } from 'kysely'
-import type { SearchPlan } from './search/plan.ts'
+import type { SearchPlan } from './search/search-plan.ts'
 import type { Properties } from './search/properties.ts'
 
 /**

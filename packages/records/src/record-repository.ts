@@ -3,7 +3,7 @@ import { JsonResponse, type Caller, etagOf, problems } from '@sluice/http-server
 import { recordLister } from './list-records.ts'
 import { findPermittedActions } from './record-permissions.ts'
 import type { RecordDefinition } from './record-definition.ts'
-import { isUid } from './search/values.ts'
+import { isUid } from './search/parse-filter-values.ts'
 
 /** The number of rows per INSERT, so that the parameters stay well below the protocol's limit. */
 const insertBatchSize = 250

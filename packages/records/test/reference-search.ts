@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import { connect } from '@sluice/database'
-import type { SearchResource } from '../src/search/plan.ts'
+import type { SearchResource } from '../src/search/search-plan.ts'
 
 /** A row of the test table, with JavaScript values. */
 export interface Row {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { buildSearchPlan, type SearchResource } from '../src/search/plan.ts'
-import { InvalidSearch } from '../src/search/violations.ts'
+import { buildSearchPlan, type SearchResource } from '../src/search/search-plan.ts'
+import { InvalidSearch } from '../src/search/invalid-search.ts'
 import {
   compareBy,
   connectWith,

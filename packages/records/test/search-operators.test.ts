@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { buildSearchPlan } from '../src/search/plan.ts'
+import { buildSearchPlan } from '../src/search/search-plan.ts'
 import { filterOperators } from '../src/search/operators.ts'
 import {
   connectWith,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { buildSearchPlan } from '../src/search/plan.ts'
+import { buildSearchPlan } from '../src/search/search-plan.ts'
 import {
   compareBy,
   connectWith,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import type { SearchRequest } from '@sluice/contracts'
-import { buildSearchPlan, type SearchResource } from '../src/search/plan.ts'
-import { InvalidSearch } from '../src/search/violations.ts'
+import { buildSearchPlan, type SearchResource } from '../src/search/search-plan.ts'
+import { InvalidSearch } from '../src/search/invalid-search.ts'
 
 const resource: SearchResource = {
   idColumn: 'r.id',

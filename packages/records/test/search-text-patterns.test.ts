@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { escapeLike, trigramPattern } from '../src/search/patterns.ts'
+import { escapeLike, trigramPattern } from '../src/search/text-patterns.ts'
 import { pick, randomNumbers } from './reference-search.ts'
 
 const patternOf = (text: string) => trigramPattern(`%${escapeLike(text)}%`)

@@ -13,7 +13,7 @@ import { hashBytes, hashNumber, hashNumeric, hashText } from './value-hashes'
 import {
   doubleKey, INFINITY_KEY, integerKey, bigintKey, isFiniteSign, NEGATIVE_INFINITY_KEY, NUMERIC_INFINITY, NUMERIC_NAN,
   NUMERIC_NEGATIVE_INFINITY, numericSign, realKey, smallintKey,
-} from './value-keys'
+} from './sort-keys'
 
 /** Sets the stored type of a column, one of AS_…. */
 export function setColumnType(column: i32, type: u8): void {

@@ -1,6 +1,6 @@
 import { hasValueAt, MAX_KEY, MIN_BYTES, MIN_KEY, MIN_LENGTH, setHasValue } from './column-state'
 import { STORED_BYTES } from './memory-layout'
-import { NUMERIC_POSITIVE, numericSign } from './value-keys'
+import { NUMERIC_POSITIVE, numericSign } from './sort-keys'
 
 /**
  * Returns the first eight bytes of a text as a number that sorts like the text. Shorter texts are padded with zeros.

@@ -4,7 +4,7 @@ import {
 } from './column-state'
 import { FIELD_COUNT_BYTES, readValueBytes, STORED_BYTES, sample, sampleLimit, VALUE_LENGTH_BYTES } from './memory-layout'
 import { hashNumber, hashNumeric, hashText } from './value-hashes'
-import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './value-keys'
+import { doubleKey, integerKey, bigintKey, realKey, smallintKey } from './sort-keys'
 
 /*
  * Draws a random sample of the rows, within a fixed number of bytes. Each row has a pseudo-random key, and rows with a

@@ -7,9 +7,9 @@ export {
   convertDate,
   parseTimeText,
   writeMicroseconds,
-} from './copy-binary/calendar.ts'
+} from './copy-binary/date-and-time-encoding.ts'
 export * from './copy-binary/column-vectors.ts'
-export { checkJson } from './copy-binary/json.ts'
+export { checkJson } from './copy-binary/jsonb-field.ts'
 export { NumericText } from './copy-binary/numeric-text.ts'
 export {
   checkDecimal,
@@ -36,9 +36,9 @@ export { quoteCsvField } from './csv-field.ts'
 export * from './identifiers.ts'
 export * from './log-formatting.ts'
 export { TableProfiler, type RowsProfile } from './profile/table-profiler.ts'
-export { formatNumeric } from './profile/value-text.ts'
+export { formatNumeric } from './profile/format-values.ts'
 export * from './reader-thread/reading-thread.ts'
-export * from './reader-thread/spare-thread.ts'
+export * from './reader-thread/idle-thread-pool.ts'
 export * from './rejected-rows.ts'
 export * from './row-stream.ts'
 export * from './source-problem.ts'

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provisionClickHouse } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
-import { formatLiteral } from '../src/clickhouse/names.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http-client.ts'
+import { formatLiteral } from '../src/clickhouse/sql-identifiers.ts'
 import { columns, given, never } from './row-fixtures.ts'
 import { clickhouseMissing, type ClickHouseServer, clickhouseServer } from './clickhouse-under-test.ts'
-import { cuttingProxy } from './cutting-proxy.ts'
+import { cuttingProxy } from './connection-cutting-proxy.ts'
 import { rowsIn } from './warehouse-under-test.ts'
 
 const keyed = columns({ id: 'INTEGER', name: 'TEXT' }).map((column) => ({

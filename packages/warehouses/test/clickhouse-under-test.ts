@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
 import { describeMissingClickhouse, clickhouseLibraryPath } from '../../../infra/clickhouse/clickhouse-library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
-import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http-client.ts'
 
 const given = process.env['CLICKHOUSE_TEST_URL']
 const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
 import { columns, never } from './row-fixtures.ts'
-import { binary, tuple } from './tuples.ts'
+import { binary, tuple } from './copy-tuples.ts'
 
 /** A worker to be killed: loads a million rows, then hangs in the middle of COPY or just before it would publish. */
 const { access, target, where } = JSON.parse(process.argv[2]!)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
-import { binary, numberedTuples, tuple } from './tuples.ts'
+import { binary, numberedTuples, tuple } from './copy-tuples.ts'
 import { type Given, rowsIn } from './warehouse-under-test.ts'
 
 const types = {

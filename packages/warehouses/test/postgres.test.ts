@@ -7,7 +7,7 @@ import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './table-shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
-import { undoSuite } from './undo-suite.ts'
+import { undoSuite } from './dry-run-and-restore-suite.ts'
 import { viewsSuite } from './views-suite.ts'
 
 describe('PostgreSQL as a warehouse', () => {

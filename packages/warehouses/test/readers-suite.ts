@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { newReaderLogin, newReaderPassword, type ReaderServer } from '../src/reader-server.ts'
+import { newReaderLogin, newReaderPassword, type ReaderServer } from '../src/warehouse-reader-logins.ts'
 import type { ViewDefinition } from '../src/view-store.ts'
 import type { Warehouse, WarehouseCredentials } from '../src/warehouse.ts'
 import { columns, loadAll, never, numbered } from './row-fixtures.ts'

@@ -1,8 +1,8 @@
 import { createServer, connect, type Socket, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { superuserUrl } from './scratch-warehouse.ts'
-import { ensureCatalogue } from './redshift-catalogue.ts'
-import { copyFromBucket, type ReadableBucket } from './redshift-copy.ts'
+import { ensureCatalogue } from './redshift-catalogue-stand-in.ts'
+import { copyFromBucket, type ReadableBucket } from './redshift-copy-stand-in.ts'
 import { errorResponse, FrontendMessages, message, ready, ServerMessages, textOf } from './postgres-messages.ts'
 import { refusal } from './unsupported-in-redshift.ts'
 

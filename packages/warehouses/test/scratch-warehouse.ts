@@ -4,7 +4,7 @@ import { Client } from 'pg'
 import type { WarehouseAccess } from '../src/postgres/postgres-connections.ts'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
 import { prepareWarehouseServer } from '../src/postgres/server/prepare-server.ts'
-import { provisionWarehouse } from '../src/postgres/server/provision.ts'
+import { provisionWarehouse } from '../src/postgres/server/provision-warehouse.ts'
 import type { Warehouse } from '../src/warehouse.ts'
 
 /** The tests' server, as its superuser. */

@@ -2,12 +2,12 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { plainSql, sql } from '../src/sql-warehouse/sql-statement.ts'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
-import { tsqlTypes } from '../src/tsql/types.ts'
+import { tsqlTypes } from '../src/tsql/column-types.ts'
 import type { RowContent } from '../src/warehouse.ts'
 import { columns, given, never } from './row-fixtures.ts'
-import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
+import { type StandIn, type Statement, tdsStandIn } from './tds/tds-server-stand-in.ts'
 import type { Answer } from './tds/responses.ts'
-import { binary, numberedTuples, tuple } from './tuples.ts'
+import { binary, numberedTuples, tuple } from './copy-tuples.ts'
 
 const place = { schema: 'health', name: 'sluice~load_1' }
 

@@ -5,8 +5,8 @@ import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
 import type { RowContent } from '../src/warehouse.ts'
 import { never } from './row-fixtures.ts'
 import type { Answer } from './tds/responses.ts'
-import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
-import { binary, tuple } from './tuples.ts'
+import { type StandIn, type Statement, tdsStandIn } from './tds/tds-server-stand-in.ts'
+import { binary, tuple } from './copy-tuples.ts'
 import { until } from '@sluice/testing/wait-until'
 
 describe('a session of SQL Server, against a stand-in', () => {

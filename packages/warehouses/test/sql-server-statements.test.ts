@@ -6,7 +6,7 @@ import { openSqlServerWarehouse } from '../src/tsql/tsql-dialect.ts'
 import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import type { Answer } from './tds/responses.ts'
 import { remembered, transactions } from './tds/stateful-responses.ts'
-import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
+import { type StandIn, type Statement, tdsStandIn } from './tds/tds-server-stand-in.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 const busyTable: Answer = { number: 1222, message: 'Lock request time out period exceeded.' }

@@ -4,7 +4,7 @@ import { openSynapseWarehouse } from '../src/synapse/synapse-dialect.ts'
 import type { ClientAccess } from '../src/tsql/tsql-settings.ts'
 import { loadAll } from './row-fixtures.ts'
 import type { Answer } from './tds/responses.ts'
-import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
+import { type StandIn, type Statement, tdsStandIn } from './tds/tds-server-stand-in.ts'
 import { rememberedSynapse } from './tds/stateful-synapse-responses.ts'
 
 type Instead = (statement: Statement, session: object) => Answer | Promise<Answer>

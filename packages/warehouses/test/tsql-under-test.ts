@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { plainSql } from '../src/sql-warehouse/sql-statement.ts'
 import type { ClientAccess, RoleCredentials, DatabaseLogin } from '../src/tsql/tsql-settings.ts'
 import { openConnection } from '../src/tsql/session/connect.ts'
-import { quoteIdentifier, formatLiteral } from '../src/tsql/names.ts'
+import { quoteIdentifier, formatLiteral } from '../src/tsql/sql-identifiers.ts'
 import { sendRequest } from '../src/tsql/session/send-request.ts'
 
 export interface TsqlUnderTest extends AsyncDisposable {

@@ -2,12 +2,12 @@ import { type Kysely, sql } from 'kysely'
 import { addAuditPartitions, transaction } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { failOverdueMails } from '../email/outbox.ts'
-import { removeExpiredModels } from '../openid-provider/storage/adapter.ts'
+import { removeExpiredModels } from '../openid-provider/storage/oidc-adapter.ts'
 import { expiredApiTokens } from '../sign-in/tokens/api-tokens.ts'
 import { removeOldPasswordResets } from '../sign-in/password/password-reset-requests.ts'
 import { type KeyRotation, rotateDueKeys } from '../sign-in/tokens/key-rotation.ts'
 import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
-import { repeatInBatches, removeInBatches } from '../row-batches.ts'
+import { repeatInBatches, removeInBatches } from '../process-rows-in-batches.ts'
 
 /**
  * Days for which ended and expired sessions are kept, for the list of sessions and for the detection of reused tokens.

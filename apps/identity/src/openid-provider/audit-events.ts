@@ -7,7 +7,7 @@ import type { AuditTally } from './audit-event-counter.ts'
 import type { ProviderDependencies } from './configuration.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 import { unsupportedTokenType } from './introspect-jwt.ts'
-import { findReplayedTokenUser } from './storage/adapter.ts'
+import { findReplayedTokenUser } from './storage/oidc-adapter.ts'
 
 interface EventSinks extends Pick<ProviderDependencies, 'db'> {
   logger: Logger

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../pages/html.ts'
-import { chooseLanguage, readPageTexts } from '../pages/language.ts'
+import { chooseLanguage, readPageTexts } from '../pages/choose-language.ts'
 import { renderMessagePage } from '../pages/message-page.ts'
 import { parsePublicAddress } from '../public-address.ts'
 import { type ConsoleSettings, isConsole, findConsoleOffReason } from './storage/built-in-applications.ts'

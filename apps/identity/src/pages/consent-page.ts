@@ -1,5 +1,5 @@
 import { html, isolateName, removeDirectionMarks } from './html.ts'
-import { readPageTexts } from './language.ts'
+import { readPageTexts } from './choose-language.ts'
 import { renderButton, renderForm } from './components/forms.ts'
 import { renderFrame, type Organisation, type PageFacts } from './components/page-layout.ts'
 

@@ -1,5 +1,5 @@
 import { html, isolateName } from './html.ts'
-import { readPageTexts } from './language.ts'
+import { readPageTexts } from './choose-language.ts'
 import { renderButton, renderField, renderForm, renderSummary } from './components/forms.ts'
 import { renderFrame, type PageFacts } from './components/page-layout.ts'
 

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
 import { consoleClient, consoleSettings } from '../openid-provider/built-in-clients.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
-import { startTestProvider, type TestProvider } from './test-provider.ts'
+import { startTestProvider, type TestProvider } from './identity-provider-stand-in.ts'
 import {
   insertProviderConfig,
   followRedirect,

@@ -5,7 +5,7 @@ import { outgoingAllowed } from '@sluice/http-client'
 import { createCsrfGuard } from '../../src/csrf.ts'
 import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
-import { registered, type TestProvider } from './test-provider.ts'
+import { registered, type TestProvider } from './identity-provider-stand-in.ts'
 
 /** Starts the service and allows requests to providers on this machine. */
 export const startServiceBesideProviders = (changes: Parameters<typeof startService>[0] = {}) =>

@@ -3,7 +3,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { clientBody, type Service } from '../app-under-test.ts'
-import { loginByForm } from './form-login.ts'
+import { loginByForm } from './submit-login-form.ts'
 import { lemonldapMissing, secretAtLemonldap, startLemonldap, type Lemonldap } from './lemonldap.ts'
 import { startSignIn, requestCallback, createSsoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
 

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@sluice/testing/free-port'
-import { programEnvironment } from '@sluice/testing/app-programs'
+import { programEnvironment } from '@sluice/testing/app-program-arguments'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
 /** Libraries that LemonLDAP::NG needs as an OpenID Provider. Debian only recommends them. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { consumeHandoverTicket } from '../../src/sign-in/federated/session-handover-tickets.ts'
 import type { Service } from '../app-under-test.ts'
-import { startTestProvider, type TestProvider } from './test-provider.ts'
+import { startTestProvider, type TestProvider } from './identity-provider-stand-in.ts'
 import {
   startSignIn,
   requestCallback,

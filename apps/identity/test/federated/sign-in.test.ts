@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { sql } from 'kysely'
 import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { auditOf, type Service } from '../app-under-test.ts'
-import { startTestProvider, type TestProvider } from './test-provider.ts'
+import { startTestProvider, type TestProvider } from './identity-provider-stand-in.ts'
 import {
   startSignIn,
   createClientAt,

@@ -5,7 +5,7 @@ import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { forward, hasApache, startApache } from './apache-server.ts'
-import { Browser, type Page } from './browser.ts'
+import { Browser, type Page } from './http-browser-client.ts'
 
 const missing = hasApache ? undefined : 'no Apache here: apt-get install apache2 libapache2-mod-auth-openidc'
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
-import { Browser } from './browser.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
+import { Browser } from './http-browser-client.ts'
 
 let installation: Installation
 let admin: string

@@ -8,7 +8,7 @@ import { endSwitchedOff } from '../../src/openid-provider/storage/built-in-appli
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { freePort } from '@sluice/testing/free-port'
 import { until } from '@sluice/testing/wait-until'
-import { startProgram } from '../real-processes.ts'
+import { startProgram } from '../start-real-processes.ts'
 import { consoleClient, consoleSettings } from './built-in-clients.ts'
 
 let service: Service

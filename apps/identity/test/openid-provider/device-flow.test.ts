@@ -7,7 +7,7 @@ import { fr } from '../../src/pages/texts/fr.ts'
 import { endSwitchedOff } from '../../src/openid-provider/storage/built-in-applications.ts'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from './built-in-clients.ts'
-import type { Browser, Page } from './browser.ts'
+import type { Browser, Page } from './http-browser-client.ts'
 
 let service: Service
 let party: Awaited<ReturnType<typeof commandLine>>

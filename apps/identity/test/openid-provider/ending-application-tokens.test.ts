@@ -3,8 +3,8 @@ import type { SsoClientConfig, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
-import { Browser } from './browser.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
+import { Browser } from './http-browser-client.ts'
 
 let installation: Installation
 let identity: string

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import type { Service } from '../app-under-test.ts'
-import { registered, startTestProvider, type TestProvider } from '../federated/test-provider.ts'
+import { registered, startTestProvider, type TestProvider } from '../federated/identity-provider-stand-in.ts'
 import { followRedirect, createSsoUser, startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
-import type { Browser, Page } from './browser.ts'
+import type { Browser, Page } from './http-browser-client.ts'
 import { relyingParty } from './relying-party.ts'
 
 /** Users sign in to an application of Sluice through the provider of their organisation. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
 import { enrolSecondFactor } from '../enrol-second-factor.ts'
-import { Browser } from './browser.ts'
+import { Browser } from './http-browser-client.ts'
 import { published, relyingParty } from './relying-party.ts'
 
 let service: Service

@@ -2,7 +2,7 @@ import * as client from 'openid-client'
 import type { Role, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword, type Service } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
-import { Browser, type Page } from './browser.ts'
+import { Browser, type Page } from './http-browser-client.ts'
 
 export const published = 'http://localhost:3001'
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { publishedKeys, tokenVerifier } from '@sluice/http-server'
 import { goodPassword } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
 
 let installation: Installation
 beforeAll(async () => {

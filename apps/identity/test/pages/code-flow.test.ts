@@ -3,8 +3,8 @@ import type { Browser } from 'puppeteer-core'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { enrolSecondFactor } from '../enrol-second-factor.ts'
 import { startApplication } from './relying-party.ts'
-import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
-import { originOf } from './page-client.ts'
+import { describeInBrowser, follow, startBrowser, textOf, visit } from './chromium-browser.ts'
+import { originOf } from './form-browser.ts'
 
 describeInBrowser('signing in to an application, without JavaScript', () => {
   let service: Service

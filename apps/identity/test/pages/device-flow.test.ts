@@ -3,8 +3,8 @@ import * as client from 'openid-client'
 import type { Browser } from 'puppeteer-core'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from '../openid-provider/built-in-clients.ts'
-import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
-import { originOf } from './page-client.ts'
+import { describeInBrowser, follow, startBrowser, textOf, visit } from './chromium-browser.ts'
+import { originOf } from './form-browser.ts'
 
 describeInBrowser('approving a program on another device, without JavaScript', () => {
   let service: Service

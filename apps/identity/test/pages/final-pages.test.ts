@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config.ts'
-import { readPageTexts } from '../../src/pages/language.ts'
+import { readPageTexts } from '../../src/pages/choose-language.ts'
 import { startService } from '../app-under-test.ts'
 
 const finalPages = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']

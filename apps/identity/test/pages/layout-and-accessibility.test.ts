@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import express from 'express'
 import type { Browser } from 'puppeteer-core'
-import { supportedLanguages } from '../../src/pages/language.ts'
+import { supportedLanguages } from '../../src/pages/choose-language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
 import { createStylesheetRoutes } from '../../src/pages/stylesheet.ts'
-import { describeInBrowser, startBrowser, visit } from './browser.ts'
+import { describeInBrowser, startBrowser, visit } from './chromium-browser.ts'
 import { gallery } from './all-page-states.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { linkFor, createFormBrowser } from './page-client.ts'
+import { linkFor, createFormBrowser } from './form-browser.ts'
 
 let service: Service
 let client: string

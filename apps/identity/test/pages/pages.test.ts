@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import express from 'express'
 import supertest from 'supertest'
-import { supportedLanguages } from '../../src/pages/language.ts'
+import { supportedLanguages } from '../../src/pages/choose-language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
 import { gallery } from './all-page-states.ts'
 

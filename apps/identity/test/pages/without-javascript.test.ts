@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Browser } from 'puppeteer-core'
 import { startService, type Service } from '../app-under-test.ts'
-import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
-import { linkFor, originOf, tokenIn } from './page-client.ts'
+import { describeInBrowser, follow, startBrowser, textOf, visit } from './chromium-browser.ts'
+import { linkFor, originOf, tokenIn } from './form-browser.ts'
 
 const password = 'seven otters fold the map'
 

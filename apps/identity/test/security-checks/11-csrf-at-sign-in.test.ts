@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
-import type { Browser, Page } from '../openid-provider/browser.ts'
+import type { Browser, Page } from '../openid-provider/http-browser-client.ts'
 import { published, relyingParty } from '../openid-provider/relying-party.ts'
 
 /** Check 11 on the pages of the OpenID Provider: sign-in, consent and sign-out. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { startService, type Service } from '../app-under-test.ts'
-import { linkFor, originOf, createFormBrowser } from '../pages/page-client.ts'
+import { linkFor, originOf, createFormBrowser } from '../pages/form-browser.ts'
 
 /** Check 11: only a page of Sluice can submit its form, and GET requests change nothing. */
 

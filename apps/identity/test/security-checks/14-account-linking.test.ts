@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, type Service } from '../app-under-test.ts'
-import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
+import { startTestProvider, type TestProvider } from '../federated/identity-provider-stand-in.ts'
 import {
   startSignIn,
   createClientAt,

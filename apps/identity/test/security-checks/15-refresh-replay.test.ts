@@ -5,7 +5,7 @@ import type { TokenPair } from '@sluice/contracts'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { auditOf, goodPassword } from '../app-under-test.ts'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>

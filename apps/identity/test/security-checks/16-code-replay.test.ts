@@ -4,9 +4,9 @@ import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
-import { Browser } from '../openid-provider/browser.ts'
+import { Browser } from '../openid-provider/http-browser-client.ts'
 import { until } from '@sluice/testing/wait-until'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>

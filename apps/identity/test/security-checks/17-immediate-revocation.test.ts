@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
-import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../start-real-processes.ts'
 import { totpCode } from '../enrol-second-factor.ts'
 
 let installation: Installation

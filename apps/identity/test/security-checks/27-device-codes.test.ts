@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { commandLine } from '../openid-provider/built-in-clients.ts'
-import type { Browser, Page } from '../openid-provider/browser.ts'
+import type { Browser, Page } from '../openid-provider/http-browser-client.ts'
 import { published } from '../openid-provider/relying-party.ts'
 
 let service: Service

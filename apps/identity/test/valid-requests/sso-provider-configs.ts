@@ -1,5 +1,5 @@
 import type { SsoProviderConfigBody } from '@sluice/contracts'
-import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
+import { startTestProvider, type TestProvider } from '../federated/identity-provider-stand-in.ts'
 import { startSignIn, createClientAt, followRedirect, createSsoUser } from '../federated/federated-sign-in-setup.ts'
 import type { ValidRequests, Stage } from './valid-requests.ts'
 

@@ -10,8 +10,8 @@ import {
   findReaders,
   findReadersBySql,
   toNamedReader,
-} from './objects/find-readers.ts'
-import { objectKinds } from './objects/object-kinds.ts'
+} from './objects/find-dependent-objects.ts'
+import { objectKinds } from './objects/shareable-object-kinds.ts'
 
 type TargetObject = ReadObject & { kind: Exclude<ReadObject['kind'], 'TABLE'> }
 

@@ -1,4 +1,4 @@
-import { executeDueDrops } from '../deleted-tables/pending-drops.ts'
+import { executeDueDrops } from '../deleted-tables/pending-table-drops.ts'
 import type { PipelineContext } from './operation-context.ts'
 import { requestSlots } from './concurrency-limits.ts'
 

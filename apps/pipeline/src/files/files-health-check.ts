@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import type { HealthCheck } from '@sluice/http-server/health'
+import type { HealthCheck } from '@sluice/http-server/check-readiness'
 
 /** Returns the health check of the upload directory. It writes a file there. */
 export const filesHealthCheck = (directory: string): HealthCheck => ({

@@ -1,6 +1,6 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { keptDays } from './runs-to-keep.ts'
+import { keptDays } from './runs-with-retained-data.ts'
 import { underWay } from './run-states.ts'
 import { rm } from 'node:fs/promises'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'

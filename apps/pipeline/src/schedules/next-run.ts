@@ -1,5 +1,5 @@
 import { toCronExpression, computeStableNumber } from './schedule-to-cron.ts'
-import { findNextTick } from './next-tick.ts'
+import { findNextTick } from './next-cron-tick.ts'
 import type { Schedule } from './schedule.ts'
 
 const minuteMs = 60_000

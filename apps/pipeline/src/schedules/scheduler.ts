@@ -1,4 +1,4 @@
-import { replanChangedZones } from './replan-changed-zones.ts'
+import { replanChangedZones } from './replan-changed-time-zones.ts'
 import { planRuns } from './plan-runs.ts'
 import { databaseClock, type SchedulerOptions } from './scheduler-context.ts'
 import { startDueSchedules } from './start-due-schedules.ts'

@@ -10,7 +10,7 @@ import {
   insertVariablesIntoSql,
   replaceSqlVariables,
 } from './insert-variables-into-sql.ts'
-import { getSqlRules, type SqlLanguage } from './sql-language.ts'
+import { getSqlRules, type SqlLanguage } from './sql-syntax-rules.ts'
 
 const placed = (sql: string, value: string, language: SqlLanguage = 'postgres') =>
   insertVariablesIntoSql(sql, new Map([['x', value]]), language)

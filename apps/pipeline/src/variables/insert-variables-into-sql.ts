@@ -1,6 +1,6 @@
 import type { TextPosition } from '@sluice/warehouses/warehouse'
 import type { SqlPiece } from './split-sql.ts'
-import { getSqlRules, type SqlLanguage, type SqlRules } from './sql-language.ts'
+import { getSqlRules, type SqlLanguage, type SqlRules } from './sql-syntax-rules.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
 /** The use of a variable: as a value, as a quoted text, as an identifier, or as a list of values. */

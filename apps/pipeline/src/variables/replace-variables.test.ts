@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { namesVariables, replaceVariables } from './replace-variables.ts'
 import { insertVariablesIntoSql } from './insert-variables-into-sql.ts'
-import type { SqlLanguage } from './sql-language.ts'
+import type { SqlLanguage } from './sql-syntax-rules.ts'
 import { Variables } from './variables.ts'
 
 const variables = new Variables([

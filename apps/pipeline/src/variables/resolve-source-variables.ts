@@ -3,7 +3,7 @@ import type { SecretAddress } from '../secrets/encrypted-secrets.ts'
 import { assertAddressUnchanged } from './assert-secret-address.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from './insert-variables-into-sql.ts'
 import { replaceVariables } from './replace-variables.ts'
-import type { SqlLanguage } from './sql-language.ts'
+import type { SqlLanguage } from './sql-syntax-rules.ts'
 import type { Variables } from './variables.ts'
 
 /** The SQL language of each pipeline type that has SQL queries. */

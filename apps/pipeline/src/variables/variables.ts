@@ -1,5 +1,5 @@
 import { Redaction } from '@sluice/process'
-import { listSqlLiterals } from './sql-language.ts'
+import { listSqlLiterals } from './sql-syntax-rules.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'

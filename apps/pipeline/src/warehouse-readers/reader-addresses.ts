@@ -1,7 +1,7 @@
 import { warehouseTypes } from '@sluice/contracts/connector-types'
 import type { NewWarehouseReader, WarehouseReader } from '@sluice/contracts'
 import { isLoopback } from '@sluice/process'
-import type { ReaderServer } from '@sluice/warehouses/reader-server'
+import type { ReaderServer } from '@sluice/warehouses/warehouse-reader-logins'
 import { postgresReaders } from '@sluice/warehouses/postgres/server/reader-roles'
 import type { WarehouseDriver } from '@sluice/warehouses/registry/warehouse-registry'
 import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'

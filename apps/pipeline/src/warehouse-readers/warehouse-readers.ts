@@ -1,7 +1,7 @@
 import { isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
 import { networkProblem } from '@sluice/warehouses/postgres/server/reader-role-networks'
-import { keyOfReader, type ReaderState } from '@sluice/warehouses/reader-server'
+import { keyOfReader, type ReaderState } from '@sluice/warehouses/warehouse-reader-logins'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'

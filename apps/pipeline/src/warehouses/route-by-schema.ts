@@ -9,7 +9,7 @@ import {
   isWarehouseGone,
 } from '@sluice/warehouses/warehouse'
 import { combineMatches } from '@sluice/warehouses/catalog'
-import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
+import { resolveNames } from '@sluice/warehouses/sql-text/resolve-table-names'
 
 /** The warehouses of an organisation with their kinds. The first one is used for unknown schemas. */
 export type OpenedWarehouses = readonly [

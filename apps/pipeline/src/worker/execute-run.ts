@@ -19,9 +19,9 @@ import { openRunLog, type RunLog, toStorableText } from '../runs/run-log.ts'
 import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { mustWaitForInputs } from '../views/wait-for-inputs.ts'
+import { mustWaitForInputs } from '../views/wait-for-input-views.ts'
 import { retryDelaySeconds, describeFailure, findOriginalError } from './run-failure.ts'
-import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
+import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers-by-kind.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /** The abort reason when the worker stops. The run is then requeued. */

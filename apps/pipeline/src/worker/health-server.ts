@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { healthyStatus, type HealthCheck, checkReadiness } from '@sluice/http-server/health'
+import { healthyStatus, type HealthCheck, checkReadiness } from '@sluice/http-server/check-readiness'
 import { listen, type ListeningServer } from '@sluice/http-server/listen'
 import type { Registry } from '@sluice/process'
 

@@ -2,7 +2,7 @@ import type { WriteMode } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { sourceDefinitionDigest, discardOutdatedShape } from '../source-definition-digest.ts'
-import { dropLeftover } from '../deleted-tables/pending-drops.ts'
+import { dropLeftover } from '../deleted-tables/pending-table-drops.ts'
 import {
   type LoadedTable,
   loadRowStreams,
@@ -14,8 +14,8 @@ import type { Claim } from '../runs/claim-run.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import { storePlan } from '../run-lifecycle/finish-run.ts'
-import { listRunsToKeep } from '../runs/runs-to-keep.ts'
-import { deleteStagedLoads } from '../runs/staged-loads.ts'
+import { listRunsToKeep } from '../runs/runs-with-retained-data.ts'
+import { deleteStagedLoads } from '../runs/staged-load-records.ts'
 import type { ReadReporter } from '@sluice/row-stream'
 import {
   isWarehouseGone,
@@ -32,8 +32,8 @@ import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/inser
 import { assertSourceVariablePlaces } from '../variables/resolve-source-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
-import { getWarehouseLanguage } from '../variables/sql-language.ts'
-import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline.ts'
+import { getWarehouseLanguage } from '../variables/sql-syntax-rules.ts'
+import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './read-pipeline-to-load.ts'
 import { qualityGate } from './quality-gate.ts'
 import {
   addKeyPositions,

@@ -7,7 +7,7 @@ import { qualityFailedCode, summarizeOutcomes } from '../quality-checks/save-che
 import { type CheckOutcome, type CheckRunContext, type CheckToRun, runChecks } from '../quality-checks/run-checks.ts'
 import type { Variables } from '../variables/variables.ts'
 import type { PublishOptions, ReadyTable, Warehouse } from '@sluice/warehouses/warehouse'
-import type { PipelineToLoad } from './read-pipeline.ts'
+import type { PipelineToLoad } from './read-pipeline-to-load.ts'
 import { logOutcome, querySlotTimeout, queuedLimits } from './run-check-group.ts'
 import type { RunAttempt, RunContext } from './run-handler.ts'
 

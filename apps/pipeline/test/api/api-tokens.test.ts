@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, type Role } from '@sluice/contracts'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { startService, type Service } from './app-under-test.ts'
 
 let service: Service

@@ -16,7 +16,7 @@ import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
 import { readerEndpoints } from '../../src/warehouse-readers/reader-addresses.ts'
 import { warehouseReaders } from '../../src/warehouse-readers/warehouse-readers.ts'
 import { startStack } from '../worker/worker-stack.ts'
-import { joinIdentity, type Person } from '../join-identity.ts'
+import { joinIdentity, type Person } from '../join-shared-identity-service.ts'
 import { startGate } from './interruptible-proxy.ts'
 
 export type Service = Awaited<ReturnType<typeof startService>>

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { catalogueClient } from '../../src/warehouses/public-dataset-owner.ts'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { loadedPlace, viewBody, type LoadedPlace } from './view-fixtures.ts'
 

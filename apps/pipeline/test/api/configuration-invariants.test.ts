@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { type Configuration, configurationKinds, createContractChecker, ExportedConfiguration } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
-import { everyManageRole } from './configuration-roles.ts'
+import { everyManageRole } from './manage-roles.ts'
 import { randomConfiguration, randomNumbers } from './random-configurations.ts'
 
 const cases = Array.from({ length: drawCount({ short: 2, long: 40 }) }, (_one, index) => index)

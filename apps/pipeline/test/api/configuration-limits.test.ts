@@ -7,7 +7,7 @@ import { until } from '@sluice/testing/wait-until'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { type Asking, type Service, pipelineBody, schemaBody, startService } from './app-under-test.ts'
-import { everyManageRole } from './configuration-roles.ts'
+import { everyManageRole } from './manage-roles.ts'
 
 let service: Service
 let client: string

@@ -7,9 +7,9 @@ import {
   type ConfiguredObject,
 } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
-import { everyManageRole } from './configuration-roles.ts'
+import { everyManageRole } from './manage-roles.ts'
 import { randomConfiguration, randomNumbers } from './random-configurations.ts'
 
 const cases = Array.from({ length: drawCount({ short: 1, long: 20 }) }, (_one, index) => index)

@@ -8,7 +8,7 @@ import { readVariables } from '../../src/variables/variables.ts'
 import { startProgram, ready } from '../start-program.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { everyManageRole } from './configuration-roles.ts'
+import { everyManageRole } from './manage-roles.ts'
 import { viewBody } from './view-fixtures.ts'
 
 let service: Service

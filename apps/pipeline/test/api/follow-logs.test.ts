@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Run } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { eventsOf, type Received } from './parse-server-sent-events.ts'
 

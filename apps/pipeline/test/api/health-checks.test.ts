@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { brokenOpenapiRules } from './openapi-rules.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Lineage } from '@sluice/contracts'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { pipelineBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-check-bodies.ts'
 import { type LoadedPlace, loadedPlace, viewBody } from './view-fixtures.ts'

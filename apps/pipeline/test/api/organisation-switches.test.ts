@@ -3,7 +3,7 @@ import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, pipelineOperations, type Role, type OperationSignature } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { schemaBody, startService, type Service } from './app-under-test.ts'
 
 let service: Service

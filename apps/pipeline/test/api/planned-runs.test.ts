@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { PlannedRun } from '@sluice/contracts'
-import { modelTicks } from '../../src/schedules/test/tick-model.ts'
-import type { Person } from '../join-identity.ts'
+import { modelTicks } from '../../src/schedules/test/cron-tick-model.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { workflowBody } from './workflow-body.ts'
 

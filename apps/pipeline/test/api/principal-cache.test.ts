@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-response'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { startService, type Service } from './app-under-test.ts'
 
 /** Milliseconds: see http-identity-lookups.ts. */

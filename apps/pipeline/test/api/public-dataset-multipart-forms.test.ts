@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { addDomainToDatasetPublishers } from '../../src/worker/maintenance/add-domain-to-dataset-publishers.ts'
 import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { librarians, limit, newKey, pointers, rows } from './public-dataset-setup.ts'
 
 /** No worker is there: whatever a form says is answered before anything is loaded. */

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import * as tusClient from 'tus-js-client'
 import { until } from '@sluice/testing/wait-until'
 import { removeExpiredUploads } from '../../src/worker/maintenance/remove-unused-files.ts'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { startGate, type Gate } from './interruptible-proxy.ts'
 import { named, tusRequests } from './tus-requests.ts'

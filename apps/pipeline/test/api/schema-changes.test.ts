@@ -1,4 +1,4 @@
-import { isLongRun } from '@sluice/testing/long-run'
+import { isLongRun } from '@sluice/testing/long-test-runs'
 import { describe, expect, it } from '@jest/globals'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
 import { pipelineBody } from './app-under-test.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Role, TableProfile } from '@sluice/contracts'
-import { longRunOnly } from '@sluice/testing/long-run'
+import { longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { until } from '@sluice/testing/wait-until'
 import { deleteUnpublishedProfiles, storeProfile } from '../../src/table-profiles/stored-profiles.ts'

@@ -12,7 +12,7 @@ import type { JobQueue } from '../../src/queue/job-queue.ts'
 import { queueRun } from '../../src/runs/queue-run.ts'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
 import { until } from '@sluice/testing/wait-until'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const limit = 1_000_000

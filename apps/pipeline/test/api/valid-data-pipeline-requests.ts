@@ -1,5 +1,5 @@
 import { pipelineBody, type Asking, type Service } from './app-under-test.ts'
-import type { Fresh } from './create-fixtures.ts'
+import type { Fresh } from './create-owned-objects.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 interface Given {

@@ -1,5 +1,5 @@
 import { schemaBody } from './app-under-test.ts'
-import type { Fresh } from './create-fixtures.ts'
+import type { Fresh } from './create-owned-objects.ts'
 
 /** A good request of every operation on schemas themselves. */
 export function goodSchemas(given: () => { fresh: Fresh; loaded: { schema: string } }) {

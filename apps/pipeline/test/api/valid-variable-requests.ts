@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Fresh } from './create-fixtures.ts'
+import type { Fresh } from './create-owned-objects.ts'
 
 /** A good request of every operation on variables and settings. */
 export function goodVariables(given: () => { fresh: Fresh }) {

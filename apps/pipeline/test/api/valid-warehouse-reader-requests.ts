@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Fresh } from './create-fixtures.ts'
+import type { Fresh } from './create-owned-objects.ts'
 
 /**
  * A valid request for every operation on warehouse readers. The readers are deleted soon, because their number is

@@ -10,7 +10,7 @@ import { until } from '@sluice/testing/wait-until'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { sql } from 'kysely'
-import type { Person } from '../join-identity.ts'
+import type { Person } from '../join-shared-identity-service.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { type Asking, type Service, schemaBody, startService } from './app-under-test.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import type { Failpoint } from '@sluice/process'

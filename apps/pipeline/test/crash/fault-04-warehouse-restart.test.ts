@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import type { Failpoint } from '@sluice/process'
 import { finished, stagingTables } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
-import { on, type OwnWarehouse, startOwnWarehouse } from './own-warehouse.ts'
+import { on, type OwnWarehouse, startOwnWarehouse } from './separate-warehouse-server.ts'
 import {
   ask,
   type Loaded,

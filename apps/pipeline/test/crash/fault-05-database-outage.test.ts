@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun } from '@sluice/testing/long-run'
+import { isLongRun } from '@sluice/testing/long-test-runs'
 import { startGate } from '../api/interruptible-proxy.ts'
 import type { Failpoint } from '@sluice/process'
 import { finished, stagingTables } from '../worker/large-load.ts'

@@ -1,7 +1,7 @@
 import { truncate } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { longRunOnly } from '@sluice/testing/long-run'
+import { longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { sealSourceSecrets } from '../../src/secrets/encrypted-secrets.ts'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'

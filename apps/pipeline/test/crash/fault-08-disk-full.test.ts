@@ -11,7 +11,7 @@ import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
-import { on, type OwnWarehouse, startOwnWarehouse } from './own-warehouse.ts'
+import { on, type OwnWarehouse, startOwnWarehouse } from './separate-warehouse-server.ts'
 import { ask, type Loaded, loadedPipelines, numbered, seen } from './pipelines-with-data.ts'
 
 /** A disk of 8 MB, for PostgreSQL's user. Undefined where we may not mount one. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import type { Client } from 'pg'
 import type { Failpoint } from '@sluice/process'

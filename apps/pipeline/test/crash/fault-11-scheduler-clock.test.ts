@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { isLongRun } from '@sluice/testing/long-run'
+import { isLongRun } from '@sluice/testing/long-test-runs'
 import { describeUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import { startStack, type Stack } from '../worker/worker-stack.ts'

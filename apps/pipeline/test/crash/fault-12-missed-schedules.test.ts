@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { startGate } from '../api/interruptible-proxy.ts'

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
+import { isLongRun, longRunOnly } from '@sluice/testing/long-test-runs'
 import { itUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import type { Failpoint } from '@sluice/process'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { credentials, type Instead } from './dhis2-stand-in.ts'
-import { firstAnswer, standInForEach } from './stand-in-for-each.ts'
-import { fine, pushed } from './push-rows.ts'
+import { firstAnswer, standInForEach } from './dhis2-stand-in-per-test.ts'
+import { fine, pushed } from './push-fixtures.ts'
 
 const { start } = standInForEach()
 

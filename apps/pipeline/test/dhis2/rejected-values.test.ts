@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { firstAnswer, standInForEach } from './stand-in-for-each.ts'
-import { columnsOf, fine, pushed } from './push-rows.ts'
+import { firstAnswer, standInForEach } from './dhis2-stand-in-per-test.ts'
+import { columnsOf, fine, pushed } from './push-fixtures.ts'
 
 const { start } = standInForEach()
 

@@ -7,7 +7,7 @@ import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { credentials, type Dhis2StandIn, startDhis2 } from './dhis2-stand-in.ts'
-import { manyValues, viewOf } from './view-to-push.ts'
+import { manyValues, viewOf } from './create-view-to-push.ts'
 
 let stack: Stack
 let dhis2: Dhis2StandIn

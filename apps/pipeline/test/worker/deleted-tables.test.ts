@@ -7,7 +7,7 @@ import {
   executeDueDrops,
   isTableDropPending,
   recordDrop,
-} from '../../src/deleted-tables/pending-drops.ts'
+} from '../../src/deleted-tables/pending-table-drops.ts'
 import { dropDeleted } from '../../src/worker/maintenance/maintain-warehouses.ts'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/row-fixtures'
 import { type Pipeline, startStack, type Stack } from './worker-stack.ts'

@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import type { Delivery, WorkerQueue } from '../../src/queue/job-queue.ts'
 import { migrateQueue, openQueue, openWorkerQueue, type WorkerQueueOptions } from '../../src/queue/pg-boss-queue.ts'
-import { startStatementProxy } from './statement-proxy.ts'
+import { startStatementProxy } from './sql-recording-proxy.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ClientSummary } from '@sluice/contracts'
 import { createLogger, createMetrics, Redaction } from '@sluice/process'
-import { replanChangedZones } from '../../src/schedules/replan-changed-zones.ts'
+import { replanChangedZones } from '../../src/schedules/replan-changed-time-zones.ts'
 import { createSchedulerMetrics } from '../../src/schedules/scheduler-context.ts'
 import { planRuns } from '../../src/schedules/plan-runs.ts'
 import { startDueSchedules } from '../../src/schedules/start-due-schedules.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isLongRun } from '@sluice/testing/long-run'
+import { isLongRun } from '@sluice/testing/long-test-runs'
 import { listLogs } from '../../src/runs/read-runs.ts'
 import { finished } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './worker-stack.ts'

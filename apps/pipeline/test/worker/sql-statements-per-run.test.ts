@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { finished } from './large-load.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 import { startStack, type Stack } from './worker-stack.ts'
-import { type SentStatement, startStatementProxy, type StatementProxy } from './statement-proxy.ts'
+import { type SentStatement, startStatementProxy, type StatementProxy } from './sql-recording-proxy.ts'
 
 /**
  * The maximum numbers of statements that a run with one row sends to the warehouse and to the database of the service.

@@ -1,6 +1,6 @@
 import { connectorTypes, containerAccess } from '@sluice/contracts'
 import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
-import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertOneCredential, defineConnectedSource } from '../settings/define-connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
 

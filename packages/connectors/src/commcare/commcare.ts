@@ -12,7 +12,7 @@ import {
   requireSecret,
 } from '../http-connector/http-system.ts'
 import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
-import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
+import { getIndexedOn, parseSubmission, readForms } from './form-submissions.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import { createNextCursor } from '../http-connector/paging.ts'
 

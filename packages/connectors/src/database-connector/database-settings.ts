@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { databaseAccess, defaultPorts } from '@sluice/contracts'
-import { defineConnectedSource } from '../settings/connected-source.ts'
+import { defineConnectedSource } from '../settings/define-connected-source.ts'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 import { findNameClash, nameAdditionalTables } from './additional-tables.ts'

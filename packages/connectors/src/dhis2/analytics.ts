@@ -2,7 +2,7 @@ import { declareColumns } from '../http-connector/declared-column.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, parseValue, selectedObjects } from './dhis2-server.ts'
+import { type Dhis2Settings, parseValue, selectedObjects } from './dhis2-server-info.ts'
 
 interface AnalyticsQuery {
   data: readonly string[]

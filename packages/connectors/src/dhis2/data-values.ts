@@ -4,7 +4,7 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'
 import { parseExactNumber } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './dhis2-server.ts'
+import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './dhis2-server-info.ts'
 
 /** JSON field names by CSV column name in lower case. Column names differ between versions of DHIS2. */
 const fieldNames: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { connectorTypes, anyAccess } from '@sluice/contracts'
 import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
-import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/define-connected-source.ts'
 import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
 
 export const dhis2Definition = defineConnectedSource({

@@ -1,4 +1,4 @@
-import { type Dhis2Settings, readServerInfo } from './dhis2-server.ts'
+import { type Dhis2Settings, readServerInfo } from './dhis2-server-info.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'

@@ -10,7 +10,7 @@ import {
   objectsPerPage,
   parseValue,
   readServerInfo,
-} from './dhis2-server.ts'
+} from './dhis2-server-info.ts'
 
 const eventFields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'

@@ -2,7 +2,7 @@ import { declareColumns } from '../http-connector/declared-column.ts'
 import { parseList } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, isLastPage, objectsPerPage, readServerInfo } from './dhis2-server.ts'
+import { type Dhis2Settings, isLastPage, objectsPerPage, readServerInfo } from './dhis2-server-info.ts'
 
 type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 

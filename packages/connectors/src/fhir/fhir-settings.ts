@@ -1,6 +1,6 @@
 import { connectorTypes, clinicalAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
-import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/define-connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const fhirDefinition = defineConnectedSource({

@@ -3,7 +3,7 @@ import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/ht
 import type { SourceSecrets } from '../connector.ts'
 import { toArray, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'
-import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './lambda.ts'
+import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './aws-lambda.ts'
 import type { connectorTypes } from '@sluice/contracts'
 import { type DataType, dataTypes } from '@sluice/contracts/data-type'
 import { parseJson } from '../http-connector/exact-json.ts'

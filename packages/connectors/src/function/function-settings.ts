@@ -1,6 +1,6 @@
 import { connectorTypes, functionAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
-import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertCredentialPair, defineConnectedSource } from '../settings/define-connected-source.ts'
 import { getHost, normalizeAddress, parseAddress } from '../settings/source-address.ts'
 import { assertRestApi, assertRestSecrets } from './rest-api/rest-settings.ts'
 

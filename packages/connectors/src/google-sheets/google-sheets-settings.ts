@@ -1,6 +1,6 @@
 import { connectorTypes, spreadsheetAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
-import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
+import { assertOneCredential, defineConnectedSource } from '../settings/define-connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 
 /** Google Sheets. All spreadsheets have the same secret audience, because all secrets are sent only to Google. */

@@ -4,7 +4,7 @@ import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dial
 import type { ColumnOptions, PreviousDialect } from '@sluice/file-formats/delimited'
 import type { ConvertedFile } from '@sluice/file-formats/format/conversion-job'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
-import { readRejects } from '@sluice/file-formats/spool/rejects-file'
+import { readRejects } from '@sluice/file-formats/spool/rejected-rows-file'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
 import { convertInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {

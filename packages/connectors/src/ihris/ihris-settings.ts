@@ -1,6 +1,6 @@
 import { connectorTypes, loginAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
-import { defineConnectedSource } from '../settings/connected-source.ts'
+import { defineConnectedSource } from '../settings/define-connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const ihrisDefinition = defineConnectedSource({

@@ -1,7 +1,7 @@
 import { retry } from '@sluice/http-client'
-import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
+import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-rows-by-key'
 import type { KeyRows } from '../connector.ts'
-import { compileKeyPattern } from './key-pattern.ts'
+import { compileKeyPattern } from './object-key-pattern.ts'
 import { isObjectColumn, objectKeyName } from './many-objects/combined-table.ts'
 import { fetchObject, type ObjectReadContext } from './read-object.ts'
 

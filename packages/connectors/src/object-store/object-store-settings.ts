@@ -1,6 +1,6 @@
 import { assertCsvOptions } from '../uploaded-file/uploaded-file-settings.ts'
 import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
-import { findKeyPatternProblem } from './key-pattern.ts'
+import { findKeyPatternProblem } from './object-key-pattern.ts'
 
 type ObjectStoreSource = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
 

@@ -5,7 +5,7 @@ import { openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file
 import { type FileOptions, readOpened } from '@sluice/file-formats/upload/read-upload'
 import { type RowStream, type Column, type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import type { RetryPolicy } from '@sluice/http-client'
-import { splitProgress } from '@sluice/file-formats/upload/split-progress'
+import { splitProgress } from '@sluice/file-formats/upload/two-step-progress'
 import { type DownloadLimits, defaultDownloadLimits, downloadObject, type ObjectDownload } from './download-object.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 

@@ -1,5 +1,5 @@
 import { formatCount, emptyRowStream, type RowStream, type Column, type ReadReporter } from '@sluice/row-stream'
-import { splitProgress } from '@sluice/file-formats/upload/split-progress'
+import { splitProgress } from '@sluice/file-formats/upload/two-step-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
 import { type ObjectReadContext, fetchObject, isEmptyListProblem, readLocalObject } from './read-object.ts'

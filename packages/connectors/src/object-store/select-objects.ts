@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { SourceProblem } from '@sluice/row-stream'
-import { type KeyPattern, compileKeyPattern } from './key-pattern.ts'
+import { type KeyPattern, compileKeyPattern } from './object-key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import { retry, type RetryPolicy } from '@sluice/http-client'
 

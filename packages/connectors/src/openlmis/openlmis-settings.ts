@@ -1,5 +1,5 @@
 import { connectorTypes, tokenAccess } from '@sluice/contracts'
-import { defineConnectedSource } from '../settings/connected-source.ts'
+import { defineConnectedSource } from '../settings/define-connected-source.ts'
 import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
 
 export const openlmisDefinition = defineConnectedSource({

@@ -1,6 +1,6 @@
 import type { CsvOptions } from '@sluice/contracts'
 import { findPreviousDialect } from '@sluice/file-formats/csv/find-previous-dialect'
-import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-key-rows'
+import { describeKeyRows } from '@sluice/file-formats/key-rows/describe-rows-by-key'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsOfPreviousLoad, SourceProblem } from '@sluice/row-stream'

@@ -1,7 +1,7 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../delimited/limits.ts'
 import type { DelimitedOptions, PreviousDialect } from '../delimited/dialect/delimited-options.ts'
 import { describeFormatsOfTexts, describeLostFormat } from '../delimited/source-formats/find-lost-formats.ts'
-import { describeOddValue, type OddValue } from '../delimited/odd-values.ts'
+import { describeOddValue, type OddValue } from '../delimited/values-of-unexpected-type.ts'
 import { isDayFirst } from '../delimited/dialect/column-type.ts'
 import type { InferredColumn } from '../delimited/delimited-reader.ts'
 import {

@@ -8,7 +8,7 @@ import {
 } from '../delimited/delimited-reader.ts'
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
-import type { OddValue } from '../delimited/odd-values.ts'
+import type { OddValue } from '../delimited/values-of-unexpected-type.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
 import { detectText } from '../delimited/open-delimited-rows.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'

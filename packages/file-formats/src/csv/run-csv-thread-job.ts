@@ -4,7 +4,7 @@ import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import type { DelimitedDialect } from '../delimited/dialect/dialect.ts'
 import type { LostFormat } from '../delimited/source-formats/find-lost-formats.ts'
-import type { OddValue } from '../delimited/odd-values.ts'
+import type { OddValue } from '../delimited/values-of-unexpected-type.ts'
 import type { TextPart, TextSegment } from '../delimited/similar-texts/text-part.ts'
 import type { DelimitedLimits } from '../delimited/limits.ts'
 import { TextFile } from '../delimited/text-file.ts'

@@ -226,7 +226,7 @@ export function inferColumnType(wasm: WasmScanner, column: number): ColumnType {
 
 /**
  * Returns why a column is TEXT: NOTHING if it has no values, AMBIGUOUS if all its values are dates or times and several
- * date formats fit. Returns undefined if its values are texts. Follows the rules of assembly/column-type.ts.
+ * date formats fit. Returns undefined if its values are texts. Follows the rules of assembly/infer-column-type.ts.
  */
 function undecidedEvidence(kinds: number, dateFormats: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
   if (kinds === 0) return 'NOTHING'

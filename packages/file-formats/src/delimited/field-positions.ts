@@ -4,7 +4,7 @@ import type { RecordReader } from './record-reader.ts'
 import { HAS_BACKSLASH_ESCAPE, HAS_DOUBLED_QUOTES, IS_QUOTED, unescapeField } from './record-scanner.ts'
 
 const QUOTE = 34
-/** The flags of a field for the scanner, as in assembly/fields.ts. */
+/** The flags of a field for the scanner, as in assembly/field-layout.ts. */
 const WAS_QUOTED = 1
 const HAS_DOUBLED_QUOTES_LEFT = 2
 const IS_LITERAL = 4

@@ -1,7 +1,7 @@
 import { detectDialect, findPreviousLabels } from './dialect/detect-dialect.ts'
 import type { DelimitedDialect, DetectedDialect, DetectedOptions } from './dialect/dialect.ts'
 import type { DelimitedOptions } from './dialect/delimited-options.ts'
-import type { ReadableFile } from './dialect/sample.ts'
+import type { ReadableFile } from './dialect/file-sample.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import { RecordReader } from './record-reader.ts'

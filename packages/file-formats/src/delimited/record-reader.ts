@@ -12,7 +12,7 @@ import {
   UNCLOSED_QUOTE,
   withoutLineEnd,
 } from './record-scanner.ts'
-import { valueText } from './dialect/sample.ts'
+import { valueText } from './dialect/file-sample.ts'
 import { readStrayQuotes } from './stray-quotes.ts'
 import type { Utf8Reader } from './text-file.ts'
 

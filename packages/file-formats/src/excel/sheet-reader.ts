@@ -2,7 +2,7 @@ import { maxColumns } from '@sluice/row-stream'
 import { CellText, type SharedTexts } from './shared-texts.ts'
 import { type NumberMeaning, formatSerialNumber } from './serial-dates.ts'
 import { BadXml, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
-import type { RowOutput } from '../spool/rejects-file.ts'
+import type { RowOutput } from '../spool/rejected-rows-file.ts'
 
 /** The letters of the attributes of a cell: its reference `r`, style `s` and type `t`. */
 const REFERENCE_LETTER = 114

@@ -1,7 +1,7 @@
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
 import { type ByteSource, truncateAfter, truncateWhen, catchTruncatedRead } from '../spool/byte-source.ts'
-import type { RowOutput } from '../spool/rejects-file.ts'
+import type { RowOutput } from '../spool/rejected-rows-file.ts'
 import type { FoundSheet, ConversionJob } from '../format/conversion-job.ts'
 import type { ScratchFiles } from '../spool/spool-file.ts'
 import type { WrittenDialect } from '../format/upload-options.ts'

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ByteSource } from '../spool/byte-source.ts'
-import { wasmJson } from './wasm-json.ts'
+import { wasmJson } from './wasm-json-scanner.ts'
 
 /**
  * The part of a text that is in memory: the bytes between `from` and `end`, in the memory of the WebAssembly scanner.

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { DeclaredColumn } from '../format/upload-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
-import { wasmJson } from './wasm-json.ts'
+import { wasmJson } from './wasm-json-scanner.ts'
 
 /** Bits for the kinds of values in a column. SEEN_DATE: a text that starts like a date. */
 export const SEEN_PLAIN = 1

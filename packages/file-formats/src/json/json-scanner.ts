@@ -1,4 +1,4 @@
-import { wasmJson } from './wasm-json.ts'
+import { wasmJson } from './wasm-json-scanner.ts'
 
 /** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
 export const NEEDS_MORE = -1

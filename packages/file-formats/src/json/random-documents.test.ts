@@ -9,7 +9,7 @@ import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratc
 import fc from 'fast-check'
 import type { Client } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { chunksOf } from '../csv/test/read-whole.ts'
+import { chunksOf } from '../csv/test/read-whole-file.ts'
 import { keepReaderThreads } from '../start-reader-thread.ts'
 import { readUpload } from '../upload/read-upload.ts'
 import { uploadFolder } from '../upload/test/open-upload-from-bytes.ts'

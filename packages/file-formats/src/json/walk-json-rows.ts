@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
-import type { JsonPass } from './json-pass.ts'
+import type { JsonPass } from './convert-json-objects.ts'
 import { skipSpace, INVALID_JSON, COMMA, jsonScanner, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
 import { ambiguousArraysProblem } from './detect-json-shape.ts'
 import { type ByteWindow, formatBytes } from './byte-window.ts'

@@ -6,7 +6,7 @@ import { describeUnreadSheets } from '../excel/choose-sheet.ts'
 import { assertFormat, detectFormat, detectionBytes, type UploadFormat } from '../format/detect-format.ts'
 import { defaultUploadLimits, type UploadLimits } from '../spool/upload-limits.ts'
 import { convertInThread } from './convert-upload-in-thread.ts'
-import { readRejects } from '../spool/rejects-file.ts'
+import { readRejects } from '../spool/rejected-rows-file.ts'
 import { openSpool, spoolDirectory } from '../spool/spool-file.ts'
 import { addDeclared, type UploadOptions, type WrittenDialect } from '../format/upload-options.ts'
 

@@ -10,7 +10,7 @@ import {
   SourceProblem,
   describeTooManyRejected,
 } from '@sluice/row-stream'
-import { splitProgress } from './split-progress.ts'
+import { splitProgress } from './two-step-progress.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parquetSource } from '../parquet/parquet-source.ts'
 import { isPacked } from '../format/detect-format.ts'

@@ -7,7 +7,7 @@ import { until } from '@sluice/testing/wait-until'
 import { uploadFolder } from './test/open-upload-from-bytes.ts'
 import { makeWorkbook } from './test/make-workbook.ts'
 import { makeZip } from './test/make-zip.ts'
-import { recordThreads } from '@sluice/testing/record-threads'
+import { recordThreads } from '@sluice/testing/record-created-threads'
 import { defaultUploadLimits } from '../spool/upload-limits.ts'
 import { keepReaderThread } from '../start-reader-thread.ts'
 

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals'
 import type { ColumnType } from '../../src/delimited/dialect/column-type.ts'
-import { grammarAtRandom, grammarOf } from './grammars.ts'
+import { grammarAtRandom, grammarOf } from './grammar-fixtures.ts'
 import { below, charactersAtRandom, pick, type Random, rowsAtRandom, seeded } from './random-files.ts'
 import { textOf } from './read-text.ts'
-import { readText } from './read-whole.ts'
+import { readText } from './read-whole-file.ts'
 import { readByReference } from './reference-reader.ts'
 
 /**

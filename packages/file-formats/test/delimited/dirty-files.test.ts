@@ -4,7 +4,7 @@ import type { DirtyFile } from './dirty-file.ts'
 import { dirtyGrammars } from './dirty-grammars.ts'
 import { dirtyTables } from './dirty-tables.ts'
 import { readText, textOf } from './read-text.ts'
-import { readText as load } from './read-whole.ts'
+import { readText as load } from './read-whole-file.ts'
 
 const files = [...dirtyGrammars, ...dirtyTables]
 

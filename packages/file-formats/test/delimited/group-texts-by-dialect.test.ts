@@ -9,7 +9,7 @@ import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimite
 import type { TextPart, TextSegment } from '../../src/delimited/similar-texts/text-part.ts'
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { textOf } from './read-text.ts'
-import { tuplesOf } from './tuples.ts'
+import { tuplesOf } from './decode-copy-tuples.ts'
 
 const wasm = startScanner()
 

@@ -2,14 +2,14 @@ import { closeSync, openSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import type { ColumnOptions, DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import type { TupleBatch } from '../../src/delimited/record-pass.ts'
+import type { TupleBatch } from '../../src/delimited/process-records.ts'
 import type { StoredType } from '@sluice/row-stream'
 import { type DelimitedPreview, previewRows } from '../../src/delimited/sample/preview-rows.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { TextFile } from '../../src/delimited/text-file.ts'
-import { inputFolder, readInPlace } from './read-whole.ts'
-import { tuplesOf } from './tuples.ts'
+import { inputFolder, readInPlace } from './read-whole-file.ts'
+import { tuplesOf } from './decode-copy-tuples.ts'
 
 const folder = inputFolder()
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { PreviousDialect } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { inputFolder, readInPlace, type Whole } from './read-whole.ts'
+import { inputFolder, readInPlace, type Whole } from './read-whole-file.ts'
 
 const folder = inputFolder()
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { readInPlace } from './read-whole.ts'
+import { readInPlace } from './read-whole-file.ts'
 import { readByReference } from './reference-reader.ts'
 
 const covid = new URL('../../../../../shared/data/covid-19/', import.meta.url)

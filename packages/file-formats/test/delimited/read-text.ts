@@ -1,4 +1,4 @@
-import { valueText } from '../../src/delimited/dialect/sample.ts'
+import { valueText } from '../../src/delimited/dialect/file-sample.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
 import { describeGuesses } from '../../src/delimited/dialect/detected-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'

@@ -1,6 +1,6 @@
 import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimited/limits.ts'
 import type { DelimitedOptions } from '../../src/delimited/dialect/delimited-options.ts'
-import { inputFolder, readInPlace, type Whole } from './read-whole.ts'
+import { inputFolder, readInPlace, type Whole } from './read-whole-file.ts'
 
 export const comma: DelimitedOptions = { delimiter: 'COMMA', headerRow: true }
 

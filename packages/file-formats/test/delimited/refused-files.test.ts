@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { DelimitedOptions as Dialect } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { bytes, comma, createFileReader } from './read-user-file.ts'
-import { readInPlace } from './read-whole.ts'
+import { readInPlace } from './read-whole-file.ts'
 
 const { outcome, read } = createFileReader()
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { comma, createFileReader } from './read-user-file.ts'
-import type { Cell } from './read-whole.ts'
+import type { Cell } from './read-whole-file.ts'
 
 const { read } = createFileReader()
 

@@ -4,7 +4,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { below, pick, type Random, seeded } from './random-files.ts'
 import { readText, textOf } from './read-text.ts'
-import { readText as load } from './read-whole.ts'
+import { readText as load } from './read-whole-file.ts'
 
 interface DrawnTable {
   labels: string[]

@@ -4,7 +4,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { below, pick, seeded } from './random-files.ts'
 import { readText, textOf } from './read-text.ts'
-import { readText as load } from './read-whole.ts'
+import { readText as load } from './read-whole-file.ts'
 
 const rowsOf = (text: string) =>
   readText(text, { strayQuotes: 'TEXT', headerRow: true, delimiter: 'COMMA', quote: 'DOUBLE' })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { inputFolder, readInPlace } from './read-whole.ts'
+import { inputFolder, readInPlace } from './read-whole-file.ts'
 
 const folder = inputFolder()
 

@@ -6,7 +6,7 @@ import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import type { StoredType } from '@sluice/row-stream'
 import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { textOf } from './read-text.ts'
-import { tuplesOf } from './tuples.ts'
+import { tuplesOf } from './decode-copy-tuples.ts'
 
 const wasm = startScanner()
 

@@ -7,8 +7,8 @@ import {
 } from '@sluice/contracts'
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { refusedSearch } from '../list-records.ts'
-import { escapeLike } from '../search/patterns.ts'
-import { type SearchPlan, buildSearchPlan } from '../search/plan.ts'
+import { escapeLike } from '../search/text-patterns.ts'
+import { type SearchPlan, buildSearchPlan } from '../search/search-plan.ts'
 import type { Properties, Property } from '../search/properties.ts'
 import { type ReportColumn, buildTabularResult } from './tabular-result.ts'
 

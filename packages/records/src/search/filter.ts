@@ -1,8 +1,8 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
 import { filterOperators, type FilterOperator } from './operators.ts'
-import { isNotTrue, wordsOf } from './patterns.ts'
+import { isNotTrue, wordsOf } from './text-patterns.ts'
 import { getProperty, type Properties, type Property } from './properties.ts'
-import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
+import { assertStorableText, quoteText, rejectTerm } from './invalid-search.ts'
 
 /** The properties and the free-text condition of a search. */
 export interface SearchTarget {

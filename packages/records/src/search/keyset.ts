@@ -1,8 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import { dateTime } from './values.ts'
+import { dateTime } from './parse-filter-values.ts'
 import type { OrderTerm } from './order.ts'
 import type { PropertyType } from './properties.ts'
-import { assertStorableText, rejectTerm } from './violations.ts'
+import { assertStorableText, rejectTerm } from './invalid-search.ts'
 import { createHash } from 'node:crypto'
 
 /**

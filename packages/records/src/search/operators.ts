@@ -7,9 +7,9 @@ import {
   createTextPattern,
   wordsOf,
   type TextPattern,
-} from './patterns.ts'
+} from './text-patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
-import { arrayOf, collectionSize, valueOf } from './values.ts'
+import { arrayOf, collectionSize, valueOf } from './parse-filter-values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 

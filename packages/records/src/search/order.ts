@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import { columnOf, getProperty, type Properties, type PropertyType } from './properties.ts'
-import { quoteText, rejectTerm } from './violations.ts'
+import { quoteText, rejectTerm } from './invalid-search.ts'
 
 export interface OrderTerm {
   key: RawBuilder<unknown>

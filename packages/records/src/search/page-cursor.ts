@@ -1,6 +1,6 @@
 import { problems } from '@sluice/http-server'
 import { type PageCursor, parseCursor } from './keyset.ts'
-import { InvalidTerm } from './violations.ts'
+import { InvalidTerm } from './invalid-search.ts'
 
 /**
  * Returns the position in a cursor, for lists without a search plan, or undefined if the request has no cursor. `keys`

@@ -1,4 +1,4 @@
-import { maxOffset } from './plan.ts'
+import { maxOffset } from './search-plan.ts'
 
 interface AnsweredPage {
   /** The page number, from 1. */

@@ -1,6 +1,6 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
 import type { Role } from '@sluice/contracts'
-import { quoteText, rejectTerm } from './violations.ts'
+import { quoteText, rejectTerm } from './invalid-search.ts'
 
 /** A column (`r.name`), or an expression over the tables of the search. */
 export type ColumnReference = string | Expression<unknown>

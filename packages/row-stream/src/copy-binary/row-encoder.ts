@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../row-stream.ts'
-import { type TimestampParts, convertDate, parseTimeText, writeMicroseconds } from './calendar.ts'
-import { writeJson } from './json.ts'
+import { type TimestampParts, convertDate, parseTimeText, writeMicroseconds } from './date-and-time-encoding.ts'
+import { writeJson } from './jsonb-field.ts'
 import { NumericText } from './numeric-text.ts'
 import { UnstorableValue, type TupleBuffer } from './tuple-buffer.ts'
 

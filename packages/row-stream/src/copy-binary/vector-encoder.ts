@@ -12,7 +12,7 @@ import {
   type VectorKind,
   integerOfHalves,
 } from './column-vectors.ts'
-import { epochDays, epochMicroseconds } from './calendar.ts'
+import { epochDays, epochMicroseconds } from './date-and-time-encoding.ts'
 import { NumericBuffer } from './numeric-buffer.ts'
 import { vectorText } from './vector-text.ts'
 

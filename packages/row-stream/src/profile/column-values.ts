@@ -1,8 +1,8 @@
 import type { StoredType } from '../row-stream.ts'
-import type { ProfilerModule } from './profiler-module.ts'
+import type { ProfilerModule } from './wasm-profiler.ts'
 import type { ColumnSample } from './row-sample.ts'
 import { encodingOf } from './value-encodings.ts'
-import { parseDoubleKey, formatKey, formatNumeric, toUnscaledNumber, decodeWholeCharacters } from './value-text.ts'
+import { parseDoubleKey, formatKey, formatNumeric, toUnscaledNumber, decodeWholeCharacters } from './format-values.ts'
 
 /** A value as PostgreSQL prints it. A longer value is truncated to 64 bytes; `bytes` is then its full length. */
 export interface FormattedValue {

@@ -11,7 +11,7 @@ import {
   type StoredValue,
 } from './column-values.ts'
 import { encodingOf } from './value-encodings.ts'
-import { parseDoubleKey, histogramScale, formatKey, formatNumeric } from './value-text.ts'
+import { parseDoubleKey, histogramScale, formatKey, formatNumeric } from './format-values.ts'
 
 /** The measured state of a column, as in assembly/column-state.ts. */
 interface ColumnState {

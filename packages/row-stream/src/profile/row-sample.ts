@@ -1,4 +1,4 @@
-import type { ProfilerModule } from './profiler-module.ts'
+import type { ProfilerModule } from './wasm-profiler.ts'
 
 /**
  * The values of one column in the sample of rows, without nulls: sort keys for values of fixed size, addresses for

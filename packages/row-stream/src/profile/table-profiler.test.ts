@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { RowEncoder, TableProfiler, type RowsProfile, type StoredType, TupleBuffer } from '../index.ts'
-import { releaseProfilerModule, acquireProfilerModule } from './profiler-module.ts'
+import { releaseProfilerModule, acquireProfilerModule } from './wasm-profiler.ts'
 import { sqlType } from '../../test/sql-type.ts'
 
 type ColumnProfile = RowsProfile['columns'][number]

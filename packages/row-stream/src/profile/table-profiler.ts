@@ -1,5 +1,5 @@
 import type { Column, ColumnProfile, StoredType } from '../row-stream.ts'
-import { type ProfilerModule, releaseProfilerModule, acquireProfilerModule } from './profiler-module.ts'
+import { type ProfilerModule, releaseProfilerModule, acquireProfilerModule } from './wasm-profiler.ts'
 import { profileColumn } from './profile-column.ts'
 import { openSample } from './row-sample.ts'
 import { encodingCodeOf } from './value-encodings.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 import { type ReaderAdvice, SourceProblem } from '../source-problem.ts'
-import type { SpareThread } from './spare-thread.ts'
+import type { SpareThread } from './idle-thread-pool.ts'
 
 /** A thread's message that reports a problem which a user can fix. */
 export interface ProblemMessage {

@@ -10,12 +10,12 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { assertUnread } from './clickhouse-views.ts'
-import { executeStatement, rowsOf } from './protocol/http.ts'
+import { executeStatement, rowsOf } from './protocol/http-client.ts'
 import { dropKept } from './publishing/replaced-tables.ts'
-import { checkSchemaName, databaseOf, formatLiteral, qualifyName, quoteIdentifier, runPrefix } from './names.ts'
+import { checkSchemaName, databaseOf, formatLiteral, qualifyName, quoteIdentifier, runPrefix } from './sql-identifiers.ts'
 import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, parseTableMetadata, readShape } from './table-shape.ts'
-import { describeType } from './types.ts'
+import { describeType } from './column-types.ts'
 
 /** Returns the functions that list, describe, create and drop the schemas and tables of a ClickHouse warehouse. */
 export function clickHouseCatalog({ access, runOnServer, quoteAllowedName }: ClickHouseServer): Catalog {

@@ -1,4 +1,4 @@
-import { type ResolvedQuery, findAmbiguousTable, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
+import { type ResolvedQuery, findAmbiguousTable, resolveNames, uniquePlaces } from '../sql-text/resolve-table-names.ts'
 import {
   acquireQuerySlot,
   assertNoNulCharacter,
@@ -28,7 +28,7 @@ import type { ExportSource, QueryPlan, QueryRunner, RowExport, RowTextFormat } f
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
-import { executeStatement, sendStatement, stopAtServer } from './protocol/http.ts'
+import { executeStatement, sendStatement, stopAtServer } from './protocol/http-client.ts'
 import {
   checkSchemaName,
   checkTableName,
@@ -38,9 +38,9 @@ import {
   quoteIdentifier,
   quotePlace,
   shownPrefix,
-} from './names.ts'
-import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactNumberSettings, resultFormat, openResult, type OpenResult, takeRows } from './protocol/result.ts'
+} from './sql-identifiers.ts'
+import { queryProblem, tooSlow, warehouseProblem } from './map-server-errors.ts'
+import { exactNumberSettings, resultFormat, openResult, type OpenResult, takeRows } from './protocol/query-result.ts'
 import { type ClickHouseShape, describeColumn, hasRows, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /**

@@ -8,11 +8,11 @@ import {
   type ReaderDefinition,
   type ReaderServer,
   type ReaderState,
-} from '../reader-server.ts'
+} from '../warehouse-reader-logins.ts'
 import { formatUserLimits, serviceAccess } from './clickhouse-settings.ts'
-import { databaseOf, formatLiteral, quoteIdentifier } from './names.ts'
-import { warehouseProblem } from './problems.ts'
-import { executeStatement, rowsOf, type ServerAccess } from './protocol/http.ts'
+import { databaseOf, formatLiteral, quoteIdentifier } from './sql-identifiers.ts'
+import { warehouseProblem } from './map-server-errors.ts'
+import { executeStatement, rowsOf, type ServerAccess } from './protocol/http-client.ts'
 import type { WarehouseCredentials } from '../warehouse.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { type ClientAccess, provisionClickHouse } from './clickhouse-settings.ts'
-import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
-import { warehouseProblem } from './problems.ts'
-import { completePendingPublication } from './publishing/recovery.ts'
+import { checkSchemaName, checkTableName, quotePlace } from './sql-identifiers.ts'
+import { warehouseProblem } from './map-server-errors.ts'
+import { completePendingPublication } from './publishing/publication-recovery.ts'
 
 /**
  * One organisation's databases on a ClickHouse server: one database per schema. All modules of the organisation's

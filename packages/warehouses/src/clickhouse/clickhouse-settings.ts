@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { type ServerAccess, ClickHouseError, executeStatement, rowsOf } from './protocol/http.ts'
-import { ledgerDatabase, formatLiteral, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { warehouseProblem } from './problems.ts'
+import { type ServerAccess, ClickHouseError, executeStatement, rowsOf } from './protocol/http-client.ts'
+import { ledgerDatabase, formatLiteral, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './sql-identifiers.ts'
+import { warehouseProblem } from './map-server-errors.ts'
 
 /**
  * One organisation's access to a server. Sluice's own statements run as `service`; users' statements run as `load` or

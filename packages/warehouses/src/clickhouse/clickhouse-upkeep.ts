@@ -1,11 +1,11 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { executeStatement, rowsOf } from './protocol/http.ts'
+import { executeStatement, rowsOf } from './protocol/http-client.ts'
 import { dropExpired, keepReplaced } from './publishing/replaced-tables.ts'
 import { hasWrittenTable, ledgerTable } from './publication-ledger.ts'
-import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { finishDecisionDeletions } from './publishing/recovery.ts'
+import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './sql-identifiers.ts'
+import { finishDecisionDeletions } from './publishing/publication-recovery.ts'
 import { parseTableMetadata } from './table-shape.ts'
 
 /** Returns the maintenance jobs of a ClickHouse warehouse. */

@@ -8,8 +8,8 @@ import type {
   TableChange,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { executeStatement, rowsOf } from './protocol/http.ts'
-import { ledgerDatabase, formatLiteral, quoteIdentifier } from './names.ts'
+import { executeStatement, rowsOf } from './protocol/http-client.ts'
+import { ledgerDatabase, formatLiteral, quoteIdentifier } from './sql-identifiers.ts'
 
 /** The ledger entry of one table in a publication. */
 export interface LedgerEntry extends PublicationDetails {

@@ -2,10 +2,10 @@ import type { TablePlace, WarehouseColumn, WarehouseTable } from '../catalog.ts'
 import { parseProfileReference } from '../load-target.ts'
 import { createColumnHistory } from '../shape/previous-source-columns.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { type ServerAccess, rowsOf } from './protocol/http.ts'
+import { type ServerAccess, rowsOf } from './protocol/http-client.ts'
 import { findLedgerEntry } from './publication-ledger.ts'
-import { databaseOf, formatLiteral, quoteIdentifier, schemaPrefix, shownPrefix } from './names.ts'
-import { describeType, withoutWrappers } from './types.ts'
+import { databaseOf, formatLiteral, quoteIdentifier, schemaPrefix, shownPrefix } from './sql-identifiers.ts'
+import { describeType, withoutWrappers } from './column-types.ts'
 import type { DataType } from '@sluice/contracts'
 
 /**

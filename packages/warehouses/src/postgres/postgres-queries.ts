@@ -23,10 +23,10 @@ import {
   takeSnapshot,
   toCells,
 } from './queries/read-transaction.ts'
-import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
+import { endSession, readWatch, sessionOf } from './queries/statement-watchdog.ts'
 import { describeColumn } from './postgres-catalog.ts'
-import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
-import { warehouseProblem } from './problems.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './sql-identifiers.ts'
+import { warehouseProblem } from './map-server-errors.ts'
 import { exportRows } from './export-rows.ts'
 import { cursorPrefix, openQuerySession, serverGraceSeconds } from './queries/query-session.ts'
 import { resultColumns } from './queries/result-columns.ts'

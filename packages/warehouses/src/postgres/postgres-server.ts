@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
 import { makeRoom, type RetentionPolicy } from './publishing/replaced-tables.ts'
 import { type PostgresPools, type WarehouseAccess, ledgerKey, loadPool, withClient } from './postgres-connections.ts'
-import { warehouseProblem } from './problems.ts'
-import { limitStatements } from './queries/statement-watch.ts'
+import { warehouseProblem } from './map-server-errors.ts'
+import { limitStatements } from './queries/statement-watchdog.ts'
 
 export interface PostgresLimits {
   /** The number of concurrent loads for which the pools have connections. */

@@ -14,9 +14,9 @@ import {
   viewKeyword,
 } from './views/managed-views.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
-import { explainDependents, warehouseProblem } from './problems.ts'
-import { runStoppable } from './queries/statement-watch.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './sql-identifiers.ts'
+import { explainDependents, warehouseProblem } from './map-server-errors.ts'
+import { runStoppable } from './queries/statement-watchdog.ts'
 import { viewProblems } from './views/view-problems.ts'
 import { sqlStateOf } from './server/sql-states.ts'
 

@@ -3,7 +3,7 @@ import { until } from '@sluice/testing/wait-until'
 import { leftovers } from '../../test/find-leftover-tables.ts'
 import { columns, loadAll, never, numbered } from '../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
-import { binary, tuple } from '../../test/tuples.ts'
+import { binary, tuple } from '../../test/copy-tuples.ts'
 
 describe('a PostgreSQL warehouse', () => {
   const scratch = scratchWarehouseForAll()

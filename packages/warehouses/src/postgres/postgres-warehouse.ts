@@ -6,7 +6,7 @@ import { postgresQueries } from './postgres-queries.ts'
 import { type PostgresLimits, postgresServer } from './postgres-server.ts'
 import { postgresUpkeep } from './postgres-upkeep.ts'
 import { postgresViews } from './postgres-views.ts'
-import { endReadWatch } from './queries/statement-watch.ts'
+import { endReadWatch } from './queries/statement-watchdog.ts'
 
 /** Opens an organisation's PostgreSQL warehouse. Connects at the first use. Dispose it to close all connections. */
 export function openPostgresWarehouse(access: WarehouseAccess, limits: PostgresLimits = {}): Warehouse {

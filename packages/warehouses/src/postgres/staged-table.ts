@@ -11,18 +11,18 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type PostgresPools, withClient } from './postgres-connections.ts'
-import { type CopyResult, copyInto } from './copy/copy.ts'
-import { planLoad } from '../shape/load-shape.ts'
+import { type CopyResult, copyInto } from './copy/copy-into-staging.ts'
+import { planLoad } from '../shape/plan-load.ts'
 import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { previousSourceShape } from './postgres-catalog.ts'
 import { ensureFreeBytesInDatabase, tableBytes } from './server/database-size-limit.ts'
-import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
+import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './sql-identifiers.ts'
 import { listBlockingSnapshots, type BlockingSnapshots } from './copy/blocking-snapshots.ts'
-import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
+import { type ProblemContext, tableNotOwned, warehouseProblem } from './map-server-errors.ts'
 import { type PostgresShape, readShape, readShapes } from './table-shape.ts'
 import { createStaging, dropDetached, stagingName } from './staging-table-ddl.ts'
 import { sqlStateOf, sqlStates } from './server/sql-states.ts'
-import { describeType, typeRules } from './types.ts'
+import { describeType, typeRules } from './column-types.ts'
 
 export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
-import { qualifyName } from './names.ts'
+import { qualifyName } from './sql-identifiers.ts'
 import { sqlStateOf, sqlStates } from './server/sql-states.ts'
 
 /**

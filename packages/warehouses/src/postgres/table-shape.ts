@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { type LastPublication, selectLastPublication } from './publishing/publication-ledger.ts'
-import type { SqlType } from './types.ts'
+import type { SqlType } from './column-types.ts'
 
 export interface ShapeColumn {
   name: string

@@ -2,7 +2,7 @@ import type { DataType } from '@sluice/contracts'
 import { decimalText } from '@sluice/row-stream'
 import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../rows/cell-writer.ts'
-import { longestText, parseTypeModifiers } from './types.ts'
+import { longestText, parseTypeModifiers } from './column-types.ts'
 import { type StreamCounts, convertCopyTuples } from '../rows/convert-copy-tuples.ts'
 import type { RowContent } from '../warehouse.ts'
 

@@ -2,12 +2,12 @@ import type { DialectCatalog, SqlDialect, CatalogRelation } from '../sql-warehou
 import type { ClientAccess } from './redshift-settings.ts'
 import { redshiftStatements } from './redshift-statements.ts'
 import { createConnectionPool } from './connections.ts'
-import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
+import { ledgerSchema, redshiftNames, stringLiteral } from './sql-identifiers.ts'
 import { copyRows, sweepStagingBucket } from './redshift-loader.ts'
-import { explainRedshiftError, explainQuery } from './problems.ts'
-import { provisionRedshift } from './provision.ts'
+import { explainRedshiftError, explainQuery } from './map-server-errors.ts'
+import { provisionRedshift } from './provision-warehouse.ts'
 import { openSession } from './session.ts'
-import { redshiftTypes } from './types.ts'
+import { redshiftTypes } from './column-types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
 /** Returns the SQL dialect for one organisation's database on a Redshift cluster. */

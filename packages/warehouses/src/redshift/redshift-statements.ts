@@ -3,7 +3,7 @@ import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql-statement.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './redshift-settings.ts'
-import { redshiftNames } from './names.ts'
+import { redshiftNames } from './sql-identifiers.ts'
 
 /** The table with the publish lock, which lets only one publication run at a time. */
 export const lockTable = 'publishing'

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { Readable } from 'node:stream'
 import { given } from '../../test/row-fixtures.ts'
-import { binary } from '../../test/tuples.ts'
+import { binary } from '../../test/copy-tuples.ts'
 import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 import { redshiftAccess } from './redshift-settings.ts'
 import { csvRows } from './csv-cells.ts'
-import { redshiftNames, stringLiteral } from './names.ts'
+import { redshiftNames, stringLiteral } from './sql-identifiers.ts'
 import { buildCopyStatement } from './redshift-loader.ts'
-import { redshiftTypes } from './types.ts'
+import { redshiftTypes } from './column-types.ts'
 
 const settings = {
   url: 'postgres://admin:p%40ss@cluster.example.org/dev',

@@ -2,11 +2,11 @@ import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
 import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../sql-warehouse/sql-dialect.ts'
 import { type SqlStatement, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
-import { redshiftNames } from './names.ts'
+import { redshiftNames } from './sql-identifiers.ts'
 import { parseJsonCell } from '../rows/json-cell.ts'
 import type { RowCell } from '../warehouse.ts'
-import type { ErrorPosition } from './problems.ts'
-import { anyDecimal, redshiftTypes } from './types.ts'
+import type { ErrorPosition } from './map-server-errors.ts'
+import { anyDecimal, redshiftTypes } from './column-types.ts'
 
 /** The time limit of a statement in seconds, if the caller sets no shorter one. */
 const maxStatementSeconds = 86_400

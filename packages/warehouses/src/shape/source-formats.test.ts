@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
 import { drawCount } from '@sluice/testing/random-case-count'
-import { typeRules as clickHouse } from '../clickhouse/types.ts'
-import { typeRules as postgres } from '../postgres/types.ts'
-import { planLoad } from './load-shape.ts'
+import { typeRules as clickHouse } from '../clickhouse/column-types.ts'
+import { typeRules as postgres } from '../postgres/column-types.ts'
+import { planLoad } from './plan-load.ts'
 import { type SourceColumn, isRefusal, planShape, type TypeRules } from './plan-shape.ts'
 import type { SourceShape } from './previous-source-columns.ts'
 

@@ -8,7 +8,7 @@ import {
   type WarehouseTable,
 } from '../catalog.ts'
 import { readMetadata } from './publication-ledger.ts'
-import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
+import { inTransactionIfSupported, withPublishLock } from './publication-recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'

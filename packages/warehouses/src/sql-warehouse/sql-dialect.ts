@@ -1,4 +1,4 @@
-import type { SqlLanguage } from '../sql-text/sql-names.ts'
+import type { SqlLanguage } from '../sql-text/resolve-table-names.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { RowCell, RowContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { SqlStatement } from './sql-statement.ts'

@@ -2,14 +2,14 @@ import type { Loader } from '../loader.ts'
 import { cannotUndo } from '../warehouse-kinds.ts'
 import type { StagedTable } from '../warehouse.ts'
 import { findPublication } from './publication-ledger.ts'
-import { previousSourceShape } from './staging/plan-table.ts'
-import { fenceRun, publishRun } from './publishing/publish.ts'
+import { previousSourceShape } from './staging/plan-load.ts'
+import { fenceRun, publishRun } from './publishing/publish-run.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publishing/staged-rows-preview.ts'
 import { typeRules } from './staging/staging-columns.ts'
 import { readShape } from './table-shape.ts'
-import { runTransformation } from './staging/transform.ts'
+import { runTransformation } from './staging/run-transformation.ts'
 
 const rejectUndo = async (): Promise<never> => {
   throw cannotUndo()

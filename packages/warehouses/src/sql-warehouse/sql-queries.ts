@@ -1,4 +1,4 @@
-import { findAmbiguousTable, type ResolvedQuery, resolveNames, uniquePlaces } from '../sql-text/sql-names.ts'
+import { findAmbiguousTable, type ResolvedQuery, resolveNames, uniquePlaces } from '../sql-text/resolve-table-names.ts'
 import {
   acquireQuerySlot,
   assertNoNulCharacter,
@@ -30,8 +30,8 @@ import { approximateJsonBytes, parseJsonColumns } from '../rows/json-cell.ts'
 import { writeRowText } from '../rows/csv-and-ndjson.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { NewColumn, SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
-import { queryProblemOf, tooSlow } from './problems.ts'
-import { retryOnMissingTable, recoverPending } from './recovery.ts'
+import { queryProblemOf, tooSlow } from './map-server-errors.ts'
+import { retryOnMissingTable, recoverPending } from './publication-recovery.ts'
 import {
   createFillableTable,
   describeColumn,

@@ -1,7 +1,7 @@
 import type { TablePlace } from '../catalog.ts'
 import { ensureLedger } from './publication-ledger.ts'
-import { toWarehouseProblem } from './problems.ts'
-import { recoverPending } from './recovery.ts'
+import { toWarehouseProblem } from './map-server-errors.ts'
+import { recoverPending } from './publication-recovery.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
 

@@ -1,6 +1,6 @@
 import type { WarehouseMaintenance } from '../upkeep.ts'
 import { deleteMetadata, type RelationMetadata, pruneRuns, readMetadata } from './publication-ledger.ts'
-import { withPublishLock } from './recovery.ts'
+import { withPublishLock } from './publication-recovery.ts'
 import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'

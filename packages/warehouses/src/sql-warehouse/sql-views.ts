@@ -21,9 +21,9 @@ import {
   type ViewReplacement,
   replaceInTransaction,
 } from './views/replace-view.ts'
-import { queryProblemOf } from './problems.ts'
+import { queryProblemOf } from './map-server-errors.ts'
 import { prepareQuery } from './sql-queries.ts'
-import { withPublishLock, recoverPending } from './recovery.ts'
+import { withPublishLock, recoverPending } from './publication-recovery.ts'
 import {
   checkName,
   describeTable,

@@ -3,12 +3,12 @@ import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
-import { type DatabaseHome, quoteIdentifier } from '../tsql/names.ts'
+import { type DatabaseHome, quoteIdentifier } from '../tsql/sql-identifiers.ts'
 import { embeddedColumnName, splitOrderedQuery } from '../tsql/statements/split-ordered-query.ts'
 import { synapseChangesOf } from './synapse-statements.ts'
 import { sql } from '../sql-warehouse/sql-statement.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
-import { withConnection } from '../tsql/provision.ts'
+import { withConnection } from '../tsql/provision-warehouse.ts'
 
 /** The name of the column with row numbers. It is longer than any name that users can choose. */
 const rowNumberColumn = quoteIdentifier('row_number'.padEnd(64, '~'))

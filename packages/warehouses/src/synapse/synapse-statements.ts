@@ -4,7 +4,7 @@ import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/statements/tsql-statements.ts'
-import { quoteIdentifier, formatLiteral, namesOf } from '../tsql/names.ts'
+import { quoteIdentifier, formatLiteral, namesOf } from '../tsql/sql-identifiers.ts'
 import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './assert-own-tables.ts'
 

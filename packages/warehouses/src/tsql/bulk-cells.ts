@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, readScaledInteger } from '../rows/cell-writer.ts'
-import { digitsOf } from './types.ts'
+import { digitsOf } from './column-types.ts'
 
 /** Days from 0001-01-01, which is day 0 in SQL Server, to 2000-01-01, which is day 0 in PostgreSQL. */
 const postgresEpochDay = 730_119

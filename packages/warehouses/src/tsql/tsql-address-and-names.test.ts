@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { formatStatement } from '../sql-warehouse/sql-statement.ts'
-import { resolveNames } from '../sql-text/sql-names.ts'
+import { resolveNames } from '../sql-text/resolve-table-names.ts'
 import { tsqlAccess } from './tsql-settings.ts'
 import { changesOf } from './statements/tsql-statements.ts'
-import { namesOf } from './names.ts'
+import { namesOf } from './sql-identifiers.ts'
 import { assertSingleQuery, splitQuery } from './statements/assert-single-query.ts'
 import { tsqlLanguage, tsqlTokens } from './statements/tokens.ts'
-import { typeText, tsqlTypes } from './types.ts'
+import { typeText, tsqlTypes } from './column-types.ts'
 
 const credentials = { key: 'abc', loadPassword: 'password-of-load', readPassword: 'password-of-read' }
 const alone = tsqlAccess('mssql://sa:p%40ss@host', credentials)

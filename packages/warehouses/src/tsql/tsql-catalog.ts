@@ -1,7 +1,7 @@
 import type { DialectCatalog, CatalogColumn, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
-import { type DatabaseHome, formatLiteral } from './names.ts'
-import { type CatalogueType, typeText } from './types.ts'
+import { type DatabaseHome, formatLiteral } from './sql-identifiers.ts'
+import { type CatalogueType, typeText } from './column-types.ts'
 
 /** Schemas that exist in every database. */
 const serverSchemas = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']

@@ -5,10 +5,10 @@ import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
 import { openConnection } from './session/connect.ts'
-import { namesOf } from './names.ts'
+import { namesOf } from './sql-identifiers.ts'
 import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
 import type { GrowingBuffer } from '../rows/cell-writer.ts'
-import { digitsOf, isText } from './types.ts'
+import { digitsOf, isText } from './column-types.ts'
 
 /** The byte before each row. The driver writes it before the first row of a chunk. */
 const rowToken = 0xd1

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
-import type { DatabaseHome } from './names.ts'
+import type { DatabaseHome } from './sql-identifiers.ts'
 
 export interface DatabaseLogin {
   host: string

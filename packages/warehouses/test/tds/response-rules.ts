@@ -1,5 +1,5 @@
 import type { Answer, Result } from './responses.ts'
-import type { Statement } from './stand-in.ts'
+import type { Statement } from './tds-server-stand-in.ts'
 
 /** What a server says to a statement that looks like this. */
 export type Rule = readonly [

@@ -1,7 +1,7 @@
 import type { Answer } from './responses.ts'
 import { ledgerRows } from './ledger-rows.ts'
 import { gone, type Rule, said, texts } from './response-rules.ts'
-import type { Statement, StandIn } from './stand-in.ts'
+import type { Statement, StandIn } from './tds-server-stand-in.ts'
 
 interface Relation {
   schema: string

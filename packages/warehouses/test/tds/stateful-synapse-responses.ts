@@ -1,7 +1,7 @@
 import type { Answer } from './responses.ts'
 import { remembered } from './stateful-responses.ts'
 import { gone, type Rule, said, texts } from './response-rules.ts'
-import type { Statement } from './stand-in.ts'
+import type { Statement } from './tds-server-stand-in.ts'
 import { synapseRefusal } from './synapse-refusals.ts'
 
 const readUncommitted = 1

@@ -10,8 +10,8 @@ import {
 } from '../../sign-in/tokens/api-tokens.ts'
 import { isUid } from '../../is-uid.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertGrantable } from '../role-rules.ts'
-import { lockOwnUser, proveIdentityOrRecentSignIn, readOwnUser } from './identity-proof.ts'
+import { assertGrantable } from '../role-grant-rules.ts'
+import { lockOwnUser, proveIdentityOrRecentSignIn, readOwnUser } from './prove-identity.ts'
 
 const dayMs = 86_400_000
 const maxDays = 365

@@ -1,6 +1,6 @@
 import type { CodeBody, OwnPasswordBody, ProofBody, SecondFactor, SecondFactorEnrolment } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { mailSecondFactorChanged } from '../../email/notices.ts'
+import { mailSecondFactorChanged } from '../../email/queue-account-emails.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/second-factor.ts'
 import {
   startEnrolment,
@@ -11,7 +11,7 @@ import {
 import { createEnrolment } from '../../sign-in/second-factor/totp.ts'
 import { auditIfThrottled, countCodeAttempt, clearFailuresAfterSuccess } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './identity-proof.ts'
+import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './prove-identity.ts'
 
 /** Returns the status of the caller's second factor. */
 export async function readOwnFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {

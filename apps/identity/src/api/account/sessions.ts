@@ -3,7 +3,7 @@ import { problems, type Caller } from '@sluice/http-server'
 import { endOtherSessions, endOwnSession, listSessions, type FoundSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../is-uid.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { lockOwnUser, readOwnUser } from './identity-proof.ts'
+import { lockOwnUser, readOwnUser } from './prove-identity.ts'
 
 export const presentSession =
   (caller: Pick<Caller, 'session'>) =>

@@ -13,7 +13,7 @@ import type { MailConfig } from '../../email/outbox.ts'
 import { type FoundLink, consumeLink, revokeLinks, findLink, linkProblem } from '../../sign-in/tokens/one-time-links.ts'
 import { hashPassword } from '../../sign-in/password/password-hashing.ts'
 import { checkPassword } from '../../sign-in/password/password-rules.ts'
-import { mailPasswordChanged } from '../../email/notices.ts'
+import { mailPasswordChanged } from '../../email/queue-account-emails.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { admitPasswordReset, queuePasswordReset } from '../../sign-in/password/password-reset-requests.ts'
 

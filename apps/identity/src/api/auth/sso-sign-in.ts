@@ -9,12 +9,12 @@ import {
   prefersHtml,
 } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { chooseLanguageForLocales } from '../../pages/language.ts'
+import { chooseLanguageForLocales } from '../../pages/choose-language.ts'
 import { buildPageHeaders } from '../../pages/send-page.ts'
 import { renderTokenPage } from '../../pages/signed-in-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
 import { type FederatedUser, admitFederatedUser, countCallback } from '../../sign-in/federated/federated-user.ts'
-import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
+import { createBrowserCookies } from '../../sign-in/federated/pending-sign-in-cookie.ts'
 import {
   type FederatedPerson,
   createAuthorizationUrl,
@@ -41,7 +41,7 @@ import { startSession } from '../../sign-in/sessions/sessions.ts'
 import { subtractFailure } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { issueTokens } from './issue-tokens.ts'
-import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
+import { isOpenInteraction } from '../../openid-provider/storage/oidc-adapter.ts'
 import { createCsrfGuard } from '../../csrf.ts'
 
 /**

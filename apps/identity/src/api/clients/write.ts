@@ -3,7 +3,7 @@ import type { Client, ClientBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { endSessionsOfClient } from '../../sign-in/sessions/sessions.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
+import { assertSuperAdminRemainsAfter } from '../role-grant-rules.ts'
 import { toClientColumns, presentClient, clientRecords, type ClientRow } from './records.ts'
 
 export async function createClient(

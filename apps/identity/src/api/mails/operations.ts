@@ -4,7 +4,7 @@ import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'
 import { openMailBody } from '../../email/outbox.ts'
-import { assertMayManageUser } from '../users/rules.ts'
+import { assertMayManageUser } from '../users/user-management-rules.ts'
 
 const { mails } = identityOperations
 

@@ -3,7 +3,7 @@ import { type ListQuery, type TabularResult, hasRole, identityOperations } from 
 import type { Caller } from '@sluice/http-server'
 import { type SearchPlan, createAuditReport } from '@sluice/records'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { readScopeName } from './scope-name.ts'
+import { readScopeName } from './report-subtitle.ts'
 
 /** Selects the name of the changed object from the audit details. A membership is named by its group and its user. */
 const objectName = sql<string | null>`coalesce(

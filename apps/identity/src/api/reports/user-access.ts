@@ -11,7 +11,7 @@ import { splitEnabledAndDormantRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { userRecords, chooseUserRecords } from '../users/records.ts'
-import { readScopeName } from './scope-name.ts'
+import { readScopeName } from './report-subtitle.ts'
 
 interface UserAccessColumns {
   lastSignIn: Date | null

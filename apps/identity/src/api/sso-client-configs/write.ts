@@ -15,7 +15,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 import { toSkeleton } from '../../sign-in/username.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { assertGrantable, listMissingRoles } from '../role-rules.ts'
+import { assertGrantable, listMissingRoles } from '../role-grant-rules.ts'
 import { toApplicationAudit, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { identityOperations, toSearchRequest } from '@sluice/contracts'
 import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
-import { testProvider } from '../../sign-in/federated/check-provider.ts'
+import { testProvider } from '../../sign-in/federated/check-provider-configuration.ts'
 import { defineIdentityOperation } from '../operation-context.ts'
 import { ssoProviderConfigRecords } from './records.ts'
 import {

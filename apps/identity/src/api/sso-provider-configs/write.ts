@@ -13,7 +13,7 @@ import { parseIssuer, sealSecret, openSecret } from '../../sign-in/federated/pro
 import { endSessionsOfUsers } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
-import { listMissingRoles } from '../role-rules.ts'
+import { listMissingRoles } from '../role-grant-rules.ts'
 import { toProviderAudit, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 
 /**

@@ -12,7 +12,7 @@ import type { DB } from '../../database.ts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { userGroupRecords, type UserGroupRow } from '../user-groups/records.ts'
 import { userRecords, type UserRow, filterUsers } from './records.ts'
-import { assertMayManageUser } from './rules.ts'
+import { assertMayManageUser } from './user-management-rules.ts'
 
 const { userGroups } = identityOperations
 

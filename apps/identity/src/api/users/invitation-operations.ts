@@ -3,14 +3,14 @@ import { identityOperations, type InvitedUser, type UserBody } from '@sluice/con
 import { type JsonResponse, problems } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { assertMailAllowed } from '../../email/email-limits.ts'
-import { mailInvitation, mailPasswordReset } from '../../email/notices.ts'
+import { assertMailAllowed } from '../../email/email-rate-limits.ts'
+import { mailInvitation, mailPasswordReset } from '../../email/queue-account-emails.ts'
 import { addLink } from '../../sign-in/tokens/one-time-links.ts'
 import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
-import { assertGrantable } from '../role-rules.ts'
+import { assertGrantable } from '../role-grant-rules.ts'
 import { toGroupAudit } from './group-member-operations.ts'
 import { toUserAudit, userRecords, type UserRow } from './records.ts'
-import { assertPasswordAllowed, lockManageableUser } from './rules.ts'
+import { assertPasswordAllowed, lockManageableUser } from './user-management-rules.ts'
 import { hashBodyPassword, insertUser } from './write.ts'
 
 /**

@@ -3,7 +3,7 @@ import { hasRole, type User, type UserBody } from '@sluice/contracts'
 import { type JsonResponse, problems } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { mailEmailChanged, mailPasswordChanged } from '../../email/notices.ts'
+import { mailEmailChanged, mailPasswordChanged } from '../../email/queue-account-emails.ts'
 import { removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
 import { revokeLinks } from '../../sign-in/tokens/one-time-links.ts'
 import { hashPassword } from '../../sign-in/password/password-hashing.ts'
@@ -17,7 +17,7 @@ import {
   assertManagerRemains,
   assertSuperAdminRemainsAfter,
   isActiveSuperAdmin,
-} from '../role-rules.ts'
+} from '../role-grant-rules.ts'
 import { toGroupAudit, type GroupChange, replaceGroups } from './group-member-operations.ts'
 import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {
@@ -27,7 +27,7 @@ import {
   assertProviderTrusted,
   lockManageableUser,
   readManageableUser,
-} from './rules.ts'
+} from './user-management-rules.ts'
 
 /**
  * Creates a user. A user with a password is ACTIVE. A user with single sign-on is INVITATION until the first sign-in. A

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { selectRoleScopes } from '@sluice/contracts'
 import { renderConsentPage } from '../../pages/consent-page.ts'
-import { readPageTexts } from '../../pages/language.ts'
+import { readPageTexts } from '../../pages/choose-language.ts'
 import type { PageTexts } from '../../pages/texts/en.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { isBuiltIn } from '../storage/built-in-applications.ts'

@@ -1,4 +1,4 @@
-import { readPageTexts } from '../../pages/language.ts'
+import { readPageTexts } from '../../pages/choose-language.ts'
 import { setOrganisationCookie } from '../../pages/organisation-cookie.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { type SignInFacts, renderSignInPage } from '../../pages/sign-in-page.ts'

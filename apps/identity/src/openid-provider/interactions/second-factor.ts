@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { findCookie } from '../../cookies.ts'
 import { renderCodeForm } from '../../pages/second-factor-page.ts'
-import { readPageTexts } from '../../pages/language.ts'
+import { readPageTexts } from '../../pages/choose-language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signInWithCode, type SecondFactorRequired } from '../../sign-in/password/password-sign-in.ts'

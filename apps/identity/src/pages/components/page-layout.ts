@@ -1,5 +1,5 @@
 import { html, isolateName, removeDirectionMarks, type HtmlMarkup, type HtmlValue } from '../html.ts'
-import { readPageTexts } from '../language.ts'
+import { readPageTexts } from '../choose-language.ts'
 import { stylesheetPath } from '../stylesheet.ts'
 
 export interface Organisation {

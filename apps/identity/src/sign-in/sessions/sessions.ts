@@ -3,7 +3,7 @@ import type { Role } from '@sluice/contracts'
 import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { repeatInBatches } from '../../row-batches.ts'
+import { repeatInBatches } from '../../process-rows-in-batches.ts'
 import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { endTicketsOfUser } from '../second-factor/tickets.ts'
 

@@ -1,6 +1,6 @@
 import type { FieldViolation } from '@sluice/contracts'
 import { Problem, problems } from '@sluice/http-server'
-import { translateDatabaseError } from '../../problems/translate-errors.ts'
+import { translateDatabaseError } from '../../problems/map-database-errors.ts'
 
 /** The maximum number of violations in a response. */
 const maxViolations = 100

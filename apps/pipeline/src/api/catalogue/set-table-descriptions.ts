@@ -3,7 +3,7 @@ import { type Caller, type OperationInput, problems } from '@sluice/http-server'
 import { isUid, visibleTo } from '@sluice/records'
 import type { TablePlace, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { sql } from 'kysely'
-import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { isTableDropPending } from '../../deleted-tables/pending-table-drops.ts'
 import {
   lockDescriptions,
   tableDescriptionKey,

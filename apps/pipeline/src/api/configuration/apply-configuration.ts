@@ -17,9 +17,9 @@ import { checkBodies, saveByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList } from '../bulk-saves/violation-list.ts'
 import { compareObjects, compareSecrets, findValueAt, type SecretState } from './compare-objects.ts'
 import { type DescribedRow, describeRows, toConfigurationObject } from './export-configuration.ts'
-import { kindAdapters, readSecretsByPointer } from './object-kinds.ts'
-import { type KnownPrincipals, readPrincipals, readStoredAccess } from './principals.ts'
-import { type ObjectChange, presentChanges } from './present-changes.ts'
+import { kindAdapters, readSecretsByPointer } from './object-kind-adapters.ts'
+import { type KnownPrincipals, readPrincipals, readStoredAccess } from './shared-principals.ts'
+import { type ObjectChange, presentChanges } from './configuration-change-response.ts'
 import { type NamesOfKinds, type ReadStoredObjects, resolveNames } from './resolve-names.ts'
 import {
   countComparisons,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ConfigurationChanges, ConfiguredObject } from '@sluice/contracts'
-import type { SecretsByPointer } from './object-kinds.ts'
+import type { SecretsByPointer } from './object-kind-adapters.ts'
 
 export interface FieldDifference {
   pointer: string

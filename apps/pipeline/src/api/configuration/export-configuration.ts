@@ -15,8 +15,8 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import { sql } from 'kysely'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { requestSlots } from '../concurrency-limits.ts'
-import { kindAdapters, readSecretsByPointer } from './object-kinds.ts'
-import { offlineIdentity, readPrincipals, type KnownPrincipals } from './principals.ts'
+import { kindAdapters, readSecretsByPointer } from './object-kind-adapters.ts'
+import { offlineIdentity, readPrincipals, type KnownPrincipals } from './shared-principals.ts'
 
 type ExportRequest = OperationInput<PipelineContext, '/configuration', ExportQuery, undefined>
 

@@ -10,7 +10,7 @@ import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { findRepeatedNames, readUidsByName } from '../bulk-saves/save-by-name.ts'
 import { createViolationList, type ViolationList } from '../bulk-saves/violation-list.ts'
-import { kindAdapters, type FindId } from './object-kinds.ts'
+import { kindAdapters, type FindId } from './object-kind-adapters.ts'
 
 /**
  * Stands for the id of an object that was deleted after the names were checked. No object has this id, so the save

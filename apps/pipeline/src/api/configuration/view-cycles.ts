@@ -1,6 +1,6 @@
 import type { ConfiguredObject } from '@sluice/contracts'
 import type { Caller } from '@sluice/http-server'
-import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
+import { resolveNames } from '@sluice/warehouses/sql-text/resolve-table-names'
 import { tokensOf } from '@sluice/warehouses/sql-text/sql-tokens'
 import { type TablePlace, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { sql, type Transaction } from 'kysely'

@@ -1,6 +1,6 @@
 import { type DataQuery, pipelineOperations, type QueryResult, type Table, type TableProfile } from '@sluice/contracts'
 import type { FileDownload, OperationInput } from '@sluice/http-server'
-import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { isTableDropPending } from '../../deleted-tables/pending-table-drops.ts'
 import { readTableLabels, presentTable, toTableLabels } from '../table-responses.ts'
 import { readTableProfile } from '../../table-profiles/read-table-profile.ts'
 import { notLoadedYet, answerRows } from '../read-table-page.ts'

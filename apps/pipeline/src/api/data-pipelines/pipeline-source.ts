@@ -19,7 +19,7 @@ import { namesVariables } from '../../variables/replace-variables.ts'
 import { fillVariables } from '../../variables/resolve-source-variables.ts'
 import { readVariables } from '../../variables/variables.ts'
 import { createRedactor } from '../../quality-checks/redact-variables.ts'
-import { throwIfSourceProblem, translateDatabaseError } from '../../problems/translate-errors.ts'
+import { throwIfSourceProblem, translateDatabaseError } from '../../problems/map-database-errors.ts'
 
 /**
  * Returns the columns of a source: its settings in plain text, its secrets encrypted together with the address for

@@ -10,7 +10,7 @@ import { getDefinition } from '@sluice/connectors/registry/connector-definitions
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { findSourceProblemCode } from '../../problems/translate-errors.ts'
+import { findSourceProblemCode } from '../../problems/map-database-errors.ts'
 import { receiveFile } from '../../files/receive-file.ts'
 import { assertBinaryBody, assertPlainEncoding } from '../receive-upload.ts'
 import { describeKeyProblems } from './write-mode.ts'

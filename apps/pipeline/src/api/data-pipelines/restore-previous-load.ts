@@ -1,7 +1,7 @@
 import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
 import { type OperationInput, Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { isTableDropPending } from '../../deleted-tables/pending-table-drops.ts'
 import { readPublicationTime } from '../../runs/read-runs.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problems/problem-catalogue.ts'

@@ -3,7 +3,7 @@ import { type DataQualityCheckGroup, type ReferencedCheck, hasRole, pipelineOper
 import { type RefinedRow, type WithoutMay, createRecordRepository, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { lookUpAuthors, lastRunProperties, recordedProperties } from '../record-fields.ts'
-import { type LabelledColumns, presentSharedFields } from '../data-quality/shared-fields.ts'
+import { type LabelledColumns, presentSharedFields } from '../data-quality/check-and-group-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { type CheckRow, dataQualityChecks } from '../data-quality-checks/records.ts'
 

@@ -3,7 +3,7 @@ import { type DataQualityCheck, pipelineOperations } from '@sluice/contracts'
 import { createRecordRepository, visibleTo, type RefinedRow, type WithoutMay } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
-import { presentSharedFields, type LabelledColumns } from '../data-quality/shared-fields.ts'
+import { presentSharedFields, type LabelledColumns } from '../data-quality/check-and-group-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
 
 export type CheckRow = RefinedRow<Selectable<DataQualityChecks>, LabelledColumns>

@@ -1,7 +1,7 @@
 import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
-import { toSharedColumns } from '../data-quality/shared-fields.ts'
+import { toSharedColumns } from '../data-quality/check-and-group-fields.ts'
 import { assertUnused } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'

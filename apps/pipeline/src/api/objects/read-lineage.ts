@@ -6,7 +6,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type NamedRelation, relationsInSql } from '../../lineage/relations-in-sql.ts'
 import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
-import { type ReadObject, findReaders, maxReaders } from './find-readers.ts'
+import { type ReadObject, findReaders, maxReaders } from './find-dependent-objects.ts'
 
 interface LineageRow {
   id: number

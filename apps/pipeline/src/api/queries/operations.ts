@@ -20,7 +20,7 @@ import {
   replaceSqlVariables,
   type ReplacedPart,
 } from '../../variables/insert-variables-into-sql.ts'
-import { getWarehouseLanguage, type SqlLanguage } from '../../variables/sql-language.ts'
+import { getWarehouseLanguage, type SqlLanguage } from '../../variables/sql-syntax-rules.ts'
 import { readVariables } from '../../variables/variables.ts'
 import { runWhileConnected } from '../abort-on-disconnect.ts'
 import { requestSlots } from '../concurrency-limits.ts'

@@ -2,7 +2,7 @@ import { type ObjectRun, type RunListQuery, pipelineOperations } from '@sluice/c
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import { buildPageHeaders, readCursor, serializeCursor } from '@sluice/records'
 import { type RunOfObject, type RunPosition, listRunsOfObjects } from './runs-of-objects.ts'
-import { selectVisibleRunnables } from '../objects/object-kinds.ts'
+import { selectVisibleRunnables } from '../objects/shareable-object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 import { followRuns } from './follow-runs.ts'

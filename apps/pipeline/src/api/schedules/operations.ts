@@ -11,7 +11,7 @@ import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { describeSchedule, needsId } from '../../schedules/describe-schedule.ts'
 import { type ObjectPlan, type PlannedTime, listNextTimes, listPlannedRuns } from '../../schedules/planned-runs.ts'
 import { formatInZone, isKnownZone } from '../../schedules/wall-clock.ts'
-import { selectVisibleRunnables } from '../objects/object-kinds.ts'
+import { selectVisibleRunnables } from '../objects/shareable-object-kinds.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSchedule, formatTrigger, readClientTimeZone, toScheduleColumns } from '../schedule-fields.ts'
 

@@ -9,9 +9,9 @@ import { findVariablesInSettings } from '../../variables/replace-variables.ts'
 import { unsealTargetSecrets } from '../../destinations/push-target.ts'
 import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts'
 import { findSourceLanguage } from '../../variables/resolve-source-variables.ts'
-import { getWarehouseLanguage } from '../../variables/sql-language.ts'
+import { getWarehouseLanguage } from '../../variables/sql-syntax-rules.ts'
 import { unsealSourceSecrets } from '../../secrets/encrypted-secrets.ts'
-import { describeReaders, maxNamedReaders } from '../objects/find-readers.ts'
+import { describeReaders, maxNamedReaders } from '../objects/find-dependent-objects.ts'
 import type { VariableRow } from './records.ts'
 
 type VariableReference = Pick<VariableRow, 'client' | 'name'>

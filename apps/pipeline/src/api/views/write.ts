@@ -3,7 +3,7 @@ import { type Caller, type JsonResponse, type OperationInput, problems } from '@
 import { redactSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { dropLeftover, recordDrop } from '../../deleted-tables/pending-drops.ts'
+import { dropLeftover, recordDrop } from '../../deleted-tables/pending-table-drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type ViewSaveResult, defineManagedView, hasSelectAll } from '../../views/define-managed-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'

@@ -1,7 +1,7 @@
 import { type NewWarehouseReader, type WarehouseReaderBody, hasRole } from '@sluice/contracts'
 import { type Caller, JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets, visibleTo } from '@sluice/records'
-import { newReaderLogin, newReaderPassword, readerLimits } from '@sluice/warehouses/reader-server'
+import { newReaderLogin, newReaderPassword, readerLimits } from '@sluice/warehouses/warehouse-reader-logins'
 import { networkProblem } from '@sluice/warehouses/postgres/server/reader-role-networks'
 import { type WarehouseKind, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'

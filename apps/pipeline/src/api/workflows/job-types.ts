@@ -4,7 +4,7 @@ import type { Caller } from '@sluice/http-server'
 import { type SharedColumns, visibleTo } from '@sluice/records'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import type { DB } from '../../database.ts'
-import { type KindOfObject, objectKinds } from '../objects/object-kinds.ts'
+import { type KindOfObject, objectKinds } from '../objects/shareable-object-kinds.ts'
 
 type JobKind = KindOfObject & { jobType?: JobType }
 

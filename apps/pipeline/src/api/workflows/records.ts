@@ -14,7 +14,7 @@ import type { Workflows } from '../../database.ts'
 import { readRunStatuses } from '../runs/run-responses.ts'
 import { presentScheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { type VisibleObject, findVisibleObjects, getJobType } from './job-types.ts'
-import { type StoredJob, type StoredStep, readStoredSteps } from './stored-steps.ts'
+import { type StoredJob, type StoredStep, readStoredSteps } from './read-workflow-steps.ts'
 
 export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 

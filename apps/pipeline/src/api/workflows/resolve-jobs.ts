@@ -4,7 +4,7 @@ import { Problem, problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import { findVisibleObjects, getJobKind, jobKinds } from './job-types.ts'
-import type { StoredJob } from './stored-steps.ts'
+import type { StoredJob } from './read-workflow-steps.ts'
 
 /** A job in a request body, with its JSON pointer. */
 interface NamedJob {

@@ -9,7 +9,7 @@ import { assertSchedule, toScheduleColumns } from '../schedule-fields.ts'
 import { toAccessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './resolve-jobs.ts'
 import { type WorkflowRow, workflowRecords } from './records.ts'
-import { readStoredSteps } from './stored-steps.ts'
+import { readStoredSteps } from './read-workflow-steps.ts'
 import type { BulkSaveDefinition } from '../bulk-saves/save-by-name.ts'
 
 export const workflowWriting: RecordWriter<PipelineContext, WorkflowRow, WorkflowBody> = {

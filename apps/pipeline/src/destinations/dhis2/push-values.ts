@@ -8,8 +8,8 @@ import type { ImportOptions } from '../push-target.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { mapFields } from './data-value-columns.ts'
 import { listRejects, type ImportSummary } from './import-summary.ts'
-import { type DataSetOf, readDataSets, oneDataSetRelease, canImportValues, readSystem } from './metadata.ts'
-import { createRowConverter } from './data-values.ts'
+import { type DataSetOf, readDataSets, oneDataSetRelease, canImportValues, readSystem } from './read-metadata.ts'
+import { createRowConverter } from './convert-to-data-values.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
 
 /** The limits of the first request. DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */

@@ -6,8 +6,8 @@ import { toCronExpression } from '../schedule-to-cron.ts'
 import { computeNextRun, countDueTicks } from '../next-run.ts'
 import type { Schedule } from '../schedule.ts'
 import { toWallClockTime } from '../wall-clock.ts'
-import { computeNextRunInNewZone } from '../replan-changed-zones.ts'
-import { anyMoment, anyZone, minute } from './tick-model.ts'
+import { computeNextRunInNewZone } from '../replan-changed-time-zones.ts'
+import { anyMoment, anyZone, minute } from './cron-tick-model.ts'
 
 const schedule = (changes: Partial<Schedule> = {}): Schedule => ({
   uid: '6b0f8a52-6b1f-4b6e-9a5c-0e4d1c2b3a49',

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { listRunsToKeep } from '../../runs/runs-to-keep.ts'
-import { deleteStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
+import { listRunsToKeep } from '../../runs/runs-with-retained-data.ts'
+import { deleteStagedLoadsOfEndedRuns } from '../../runs/staged-load-records.ts'
 import { deleteUnpublishedProfiles } from '../../table-profiles/stored-profiles.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { Logger } from '@sluice/process'
-import { executeDueDrops } from '../../deleted-tables/pending-drops.ts'
+import { executeDueDrops } from '../../deleted-tables/pending-table-drops.ts'
 
 const dayMs = 86_400_000
 

@@ -4,7 +4,7 @@ import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch
 import { databasesHere, type TestDatabase } from './databases-under-test.ts'
 import { testEveryRule } from '../../../test/test-every-rule.ts'
 import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
-import type { unsupportedByDatabases } from '../../../test/unsupported-rules.ts'
+import type { unsupportedByDatabases } from '../../../test/unsupported-conformance-rules.ts'
 
 /** Rows of a kilobyte: more than a process of this suite holds at once. */
 const crowd = 120_000

@@ -2,7 +2,7 @@ import { mariadbMissing, startMariadb } from './mariadb-server.ts'
 import { superuser } from './load-row-stream.ts'
 import { superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import type { UnsupportedRules } from '../../../test/conformance-rules.ts'
-import { unsupportedByDatabases, unsupportedByPostgres } from '../../../test/unsupported-rules.ts'
+import { unsupportedByDatabases, unsupportedByPostgres } from '../../../test/unsupported-conformance-rules.ts'
 
 /** A real database with somebody who may only read, and what its SQL calls the same things. */
 export interface TestDatabase extends AsyncDisposable {

@@ -9,7 +9,7 @@ import {
   type TupleChunk,
   TypesWidened,
 } from '@sluice/row-stream'
-import { splitProgress } from '@sluice/file-formats/upload/split-progress'
+import { splitProgress } from '@sluice/file-formats/upload/two-step-progress'
 import { createCombinedTable, describeDifferences, uniteColumns } from './combined-table.ts'
 import type { StoredObject } from '../object-store.ts'
 import { type ObjectBatch, ObjectBatches } from './object-batches.ts'

@@ -8,7 +8,7 @@ import { loadRowStreams } from '@sluice/warehouses/load-row-streams'
 import fc from 'fast-check'
 import type { ReadRequest } from '../../connector.ts'
 import { listener, type Loading, never, openLoading, word } from './load-from-store.ts'
-import { kindsOfStores, type TestStore } from './test-stores.ts'
+import { kindsOfStores, type TestStore } from './object-stores-under-test.ts'
 
 /** All stores share the code under test, so one of them is enough. */
 const [kind] = kindsOfStores.toSorted((one, other) => Number(one.isSlow) - Number(other.isSlow))

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { ReadRequest } from '../../connector.ts'
 import type { LoadedObjects } from '../read-objects.ts'
 import { type Loading, listener, never } from './load-from-store.ts'
-import type { TestStore } from './test-stores.ts'
+import type { TestStore } from './object-stores-under-test.ts'
 
 /** What every store does where its objects change between two loads. `given` answers what runs for all of its tests. */
 export function changesSuite(

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
-import { longRunOnly } from '@sluice/testing/long-run'
+import { longRunOnly } from '@sluice/testing/long-test-runs'
 import { describeUnless, itUnless } from '@sluice/testing/skip-tests'
-import { kindsOfStores, type TestStore } from './test-stores.ts'
+import { kindsOfStores, type TestStore } from './object-stores-under-test.ts'
 import { type Trouble, type TroubledProxy, troubledProxy } from './faulty-proxy.ts'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testEveryRule } from '../../../test/test-every-rule.ts'
 import { never, openHarness, type ConnectorHarness } from '../../../test/connector-harness.ts'
-import { unsupportedByStores } from '../../../test/unsupported-rules.ts'
+import { unsupportedByStores } from '../../../test/unsupported-conformance-rules.ts'
 
 /** One object for each person, of NDJSON: what is new is an object more. */
 const person = (id: number, more: object = {}) => `${JSON.stringify({ id, name: `Person ${id}`, ...more })}\n`

@@ -6,7 +6,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import fc from 'fast-check'
 import { troubledProxy } from './faulty-proxy.ts'
 import { listener, type Loading, never, openLoading } from './load-from-store.ts'
-import { kindsOfStores, type TestStore } from './test-stores.ts'
+import { kindsOfStores, type TestStore } from './object-stores-under-test.ts'
 
 /** A generated object of delimited text. */
 interface GeneratedObject {

@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { AllowedApplication, SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
 import { listOf } from '../../contract.ts'
 

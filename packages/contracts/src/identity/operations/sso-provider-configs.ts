@@ -1,6 +1,6 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { SsoProviderConfig, SsoProviderConfigBody, SsoProviderConfigWithCredentials } from '../sso-provider-config.ts'
 
 const { list, create, read, update, ...rest } = defineRecordSignatures({

@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { ListQuery } from '../../search.ts'
 import { UserGroup, UserGroupBody } from '../user-group.ts'
 import { User } from '../user.ts'

@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { InvitedUser, User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
 import { listOf } from '../../contract.ts'
 import { ApiToken, OpenSession } from '../account.ts'

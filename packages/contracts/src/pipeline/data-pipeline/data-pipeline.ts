@@ -7,7 +7,7 @@ import { bhimaVariant, ihrisVariant, openlmisVariant, sormasVariant } from './so
 import { azureBlobStorage, s3 } from './sources/object-stores.ts'
 import { publicDataset } from './sources/public-dataset.ts'
 import { googleSheets } from './sources/spreadsheet.ts'
-import { commcareVariant, kobotoolboxVariant, communityHealthToolkit, odkCentral } from './sources/surveys.ts'
+import { commcareVariant, kobotoolboxVariant, communityHealthToolkit, odkCentral } from './sources/survey-systems.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
 import { type ContractCheckResult, createContractChecker } from '../../validate.ts'
 import type { PipelineType } from './connector-types.ts'

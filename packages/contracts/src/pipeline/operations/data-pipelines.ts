@@ -1,7 +1,7 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { SingleLineText } from '../../field-types.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
 import { connectorTypes } from '../data-pipeline/connector-types.ts'

@@ -1,6 +1,6 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { defineLineageSignature } from '../lineage.ts'

@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
 import { defineLineageSignature } from '../lineage.ts'

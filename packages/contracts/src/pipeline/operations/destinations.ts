@@ -1,7 +1,7 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
 import { defineLineageSignature } from '../lineage.ts'

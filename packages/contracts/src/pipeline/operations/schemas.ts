@@ -1,4 +1,4 @@
-import { defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { defineLineageSignature } from '../lineage.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 

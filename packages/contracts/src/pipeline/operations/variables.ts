@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { Variable, VariableBodies, VariableBody } from '../variable.ts'
 
 const variableResource = {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { defineRunSignatures } from '../run-operation-signatures.ts'
 import { exportFileTypes } from '../export-format.ts'
 import { defineLineageSignature } from '../lineage.ts'

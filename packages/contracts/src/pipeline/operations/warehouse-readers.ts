@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { defineRecordSignatures } from '../../crud-signatures.ts'
+import { defineRecordSignatures } from '../../crud-operation-signatures.ts'
 import { NewWarehouseReader, WarehouseCertificate, WarehouseReader, WarehouseReaderBody } from '../warehouse-reader.ts'
 
 const readerResource = {

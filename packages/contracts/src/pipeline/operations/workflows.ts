@@ -1,5 +1,5 @@
 import { defineSignature } from '../../operation-signature.ts'
-import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-signatures.ts'
+import { defineBulkSignature, defineRecordSignatures, defineSharingSignature } from '../../crud-operation-signatures.ts'
 import { defineRunSignatures } from '../run-operation-signatures.ts'
 import { defineLineageSignature } from '../lineage.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'

@@ -9,7 +9,7 @@ import { type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import { csvSource } from '../csv-source.ts'
 import { startReaderThread } from '../../start-reader-thread.ts'
 import type { CsvThreadJob } from '../csv-thread-job.ts'
-import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

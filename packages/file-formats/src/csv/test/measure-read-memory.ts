@@ -1,6 +1,6 @@
 import { peakMemory } from '@sluice/testing/peak-memory'
 import { csvSource } from '../csv-source.ts'
-import { chunksOf } from './read-whole.ts'
+import { chunksOf } from './read-whole-file.ts'
 
 /** Reads the CSV file that it is given to its end, and writes how many bytes of memory this process had at most. */
 const report = {

@@ -7,9 +7,9 @@ import { until } from '@sluice/testing/wait-until'
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { suspendSpareThreads } from '@sluice/row-stream'
 import { keepReaderThread } from '../../start-reader-thread.ts'
-import { recordThreads } from '@sluice/testing/record-threads'
+import { recordThreads } from '@sluice/testing/record-created-threads'
 import { readCsv } from '../csv-source.ts'
-import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

@@ -4,7 +4,7 @@ import type { ColumnOptions } from '../../delimited/dialect/delimited-options.ts
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { type ReadReporter, type RejectedRow, TypesWidened } from '@sluice/row-stream'
 import { readCsv } from '../csv-source.ts'
-import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
+import { chunksOf, inputFolder, readThroughThread } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

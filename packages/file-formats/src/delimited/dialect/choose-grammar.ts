@@ -1,5 +1,5 @@
 import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
-import { type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
+import { type ParsedSample, parseSample, type SampleRecord } from './file-sample.ts'
 import type { DelimitedGrammar } from './dialect.ts'
 import { IS_QUOTED } from '../record-scanner.ts'
 

@@ -2,7 +2,7 @@ import { countLineEnds } from '../record-scanner.ts'
 import type { DelimitedOptions } from './delimited-options.ts'
 import type { DetectedOptions } from './dialect.ts'
 import { lastLines } from './footer.ts'
-import type { FileSample, ParsedSample, ReadableFile } from './sample.ts'
+import type { FileSample, ParsedSample, ReadableFile } from './file-sample.ts'
 import { separateTables, type TablePart } from './separate-tables.ts'
 
 /** The table of a sample to read. */

@@ -8,7 +8,7 @@ import {
   readSample,
   sampleBytes,
   type SampleRecord,
-} from './sample.ts'
+} from './file-sample.ts'
 import { chooseGrammar } from './choose-grammar.ts'
 import type { DelimitedDialect, DetectedDialect, DelimitedGrammar } from './dialect.ts'
 import { chooseTable, describeUnread, type TableChoice } from './choose-table.ts'
@@ -24,7 +24,7 @@ import {
   type PreviousDialect,
 } from './delimited-options.ts'
 import { type DetectedTable, findTable } from './find-table.ts'
-import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal.ts'
+import { areDecimals, type DecimalGuess, guessDecimal, suggestNulls } from './guess-decimal-sign.ts'
 import { isUtf8 } from 'node:buffer'
 import { describeInvalidByte } from '../text-file.ts'
 

@@ -3,7 +3,7 @@ import { type DelimitedOptions, type DelimiterName, delimiterCharacters } from '
 import type { DetectedOptions, DetectedValue } from './dialect.ts'
 import type { DetectedTable } from './find-table.ts'
 import type { DetectedFooter } from './footer.ts'
-import type { ParsedSample } from './sample.ts'
+import type { ParsedSample } from './file-sample.ts'
 
 const LF = 10
 const CR = 13

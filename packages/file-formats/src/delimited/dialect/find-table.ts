@@ -1,7 +1,7 @@
 import { maxColumns } from '@sluice/row-stream'
 import { IS_QUOTED } from '../record-scanner.ts'
 import { readHeaderWithoutQuotes, readHeaderWithStrayQuotes } from './repair-header.ts'
-import { readCellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
+import { readCellTexts, type ParsedSample, type SampleRecord } from './file-sample.ts'
 import { EMPTY_CELL } from './cell-kind.ts'
 import {
   areDistinct,
@@ -15,7 +15,7 @@ import {
 import type { DelimitedOptions } from './delimited-options.ts'
 import type { DelimitedGrammar } from './dialect.ts'
 import { mostCommonFieldCount } from './choose-grammar.ts'
-import { isNullText } from './guess-decimal.ts'
+import { isNullText } from './guess-decimal-sign.ts'
 
 /** The location of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {

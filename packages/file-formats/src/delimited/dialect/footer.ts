@@ -1,7 +1,7 @@
 import type { DelimitedGrammar } from './dialect.ts'
 import { afterLineEnd, countLineEnds, IS_QUOTED, COMPLETE_RECORD, RecordScanner } from '../record-scanner.ts'
 import { cellKind, EMPTY_CELL, NUMBER_CELL, TIME_CELL } from './cell-kind.ts'
-import { type FileSample, readAt, type ReadableFile } from './sample.ts'
+import { type FileSample, readAt, type ReadableFile } from './file-sample.ts'
 
 /** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {

@@ -1,5 +1,5 @@
 import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
-import type { SampleRecord } from './sample.ts'
+import type { SampleRecord } from './file-sample.ts'
 
 /** The minimum share of a column's values that must be numbers, or times, to determine the kind of the column. */
 const minShareOfKind = 0.9

@@ -3,7 +3,7 @@ import { readStrayQuotes } from '../stray-quotes.ts'
 import { EMPTY_CELL } from './cell-kind.ts'
 import type { DelimitedGrammar } from './dialect.ts'
 import { isTextKind } from './header.ts'
-import { describeRecord, parseSample, type SampleRecord } from './sample.ts'
+import { describeRecord, parseSample, type SampleRecord } from './file-sample.ts'
 
 /**
  * Reads a header with broken quotes as `columnCount` labels that contain quotes. Returns undefined unless the options

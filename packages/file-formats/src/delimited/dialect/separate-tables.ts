@@ -1,9 +1,9 @@
 import { countLineEnds } from '../record-scanner.ts'
 import { EMPTY_CELL } from './cell-kind.ts'
 import { mostCommonFieldCount } from './choose-grammar.ts'
-import { isNullText } from './guess-decimal.ts'
+import { isNullText } from './guess-decimal-sign.ts'
 import { areDistinct, type HeaderCandidate, isTextKind, sumHeaderVotes } from './header.ts'
-import { readCellTexts, type ParsedSample, type SampleRecord } from './sample.ts'
+import { readCellTexts, type ParsedSample, type SampleRecord } from './file-sample.ts'
 
 /**
  * One table of a sample, with its titles. `first` is the index of its first record, `end` the index after its last one.

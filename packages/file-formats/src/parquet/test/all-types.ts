@@ -1,4 +1,4 @@
-import type { Cell } from './tuples.ts'
+import type { Cell } from './decode-copy-tuples.ts'
 import { bytes, type WrittenColumn } from './write-parquet-files.ts'
 
 export interface TypedColumn extends WrittenColumn {

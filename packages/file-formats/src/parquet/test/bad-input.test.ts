@@ -10,7 +10,7 @@ import { BinaryColumnError } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
 import { written, type WrittenColumn, writtenNested } from './write-parquet-files.ts'
-import { inputFolder, readWhole } from './read-whole.ts'
+import { inputFolder, readWhole } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

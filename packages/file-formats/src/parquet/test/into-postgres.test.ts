@@ -7,7 +7,7 @@ import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { allTypes, type TypedColumn, withNulls } from './all-types.ts'
 import { written } from './write-parquet-files.ts'
-import { inputFolder } from './read-whole.ts'
+import { inputFolder } from './read-whole-file.ts'
 
 const folder = inputFolder()
 const report = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { SchemaElement } from 'hyparquet'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { inputFolder, readWhole } from './read-whole.ts'
+import { inputFolder, readWhole } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

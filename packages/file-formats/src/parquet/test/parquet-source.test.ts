@@ -3,7 +3,7 @@ import { ChunkPool } from '../../reader-thread-protocol.ts'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { written } from './write-parquet-files.ts'
-import { inputFolder, readWhole } from './read-whole.ts'
+import { inputFolder, readWhole } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

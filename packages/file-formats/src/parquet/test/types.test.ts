@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { allTypes, rowsOf, type TypedColumn, withNulls } from './all-types.ts'
 import { type WrittenColumn, written } from './write-parquet-files.ts'
-import { inputFolder, readWhole } from './read-whole.ts'
+import { inputFolder, readWhole } from './read-whole-file.ts'
 
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { executeStatement, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http-client.ts'
 import { type PublishedRow, listLastPublication } from '../publication-ledger.ts'
-import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../names.ts'
-import { errorCodes, isCode } from '../problems.ts'
+import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../sql-identifiers.ts'
+import { errorCodes, isCode } from '../map-server-errors.ts'
 import { type TableMetadata, parseTableMetadata, readShape } from '../table-shape.ts'
 
 /** A table in a run's database or in a database of kept tables. It may be one that a publication replaced. */

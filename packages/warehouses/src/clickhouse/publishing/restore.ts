@@ -9,7 +9,7 @@ import {
 } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
-import { executeStatement } from '../protocol/http.ts'
+import { executeStatement } from '../protocol/http-client.ts'
 import {
   findPrevious,
   keepReplaced,
@@ -18,13 +18,13 @@ import {
   type PreviousPublication,
 } from './replaced-tables.ts'
 import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../publication-ledger.ts'
-import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
+import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../sql-identifiers.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
-import { warehouseProblem } from '../problems.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { typeName } from '../../shape/widen-types.ts'
-import { typeRules } from '../types.ts'
-import { waitForDecision } from './publish.ts'
-import { concurrentlyChanged, applyDecision, completePendingPublication } from './recovery.ts'
+import { typeRules } from '../column-types.ts'
+import { waitForDecision } from './publish-run.ts'
+import { concurrentlyChanged, applyDecision, completePendingPublication } from './publication-recovery.ts'
 import {
   type ClickHouseShape,
   columnText,

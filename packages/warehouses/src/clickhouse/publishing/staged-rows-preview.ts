@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { executeStatement, rowsOf } from '../protocol/http.ts'
-import { buildMergeQuery } from './merge.ts'
+import { executeStatement, rowsOf } from '../protocol/http-client.ts'
+import { buildMergeQuery } from './merge-increments.ts'
 import {
   databaseOf,
   formatLiteral,
@@ -13,8 +13,8 @@ import {
   schemaPrefix,
   quotePlace,
   shownPrefix,
-} from '../names.ts'
-import { warehouseProblem } from '../problems.ts'
+} from '../sql-identifiers.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
 import { parseTableMetadata, readShape } from '../table-shape.ts'
 

@@ -1,10 +1,10 @@
 import { type SourceShape, sourceShapeOfTable } from '../../shape/previous-source-columns.ts'
-import { type MeasuredLoad, sourceShapeAfterLoad, planLoad } from '../../shape/load-shape.ts'
+import { type MeasuredLoad, sourceShapeAfterLoad, planLoad } from '../../shape/plan-load.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable, type TablePlan } from '../../shape/plan-table.ts'
 import type { LedgerEntry } from '../publication-ledger.ts'
 import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from '../table-shape.ts'
-import { typeRules } from '../types.ts'
+import { typeRules } from '../column-types.ts'
 
 /**
  * Returns the shape that the table's last load recorded, or undefined if the table does not exist. For a table of an

@@ -10,7 +10,7 @@ import {
   type WrittenRows,
 } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
-import { executeStatement, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http-client.ts'
 import {
   checkColumnName,
   checkSchemaName,
@@ -21,14 +21,14 @@ import {
   quoteIdentifier,
   runDatabase,
   quotePlace,
-} from '../names.ts'
+} from '../sql-identifiers.ts'
 import { findLedgerEntry } from '../publication-ledger.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import type { MeasuredLoad } from '../../shape/load-shape.ts'
+import type { MeasuredLoad } from '../../shape/plan-load.ts'
 import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
-import { errorCodes, isCode, warehouseProblem } from '../problems.ts'
+import { errorCodes, isCode, warehouseProblem } from '../map-server-errors.ts'
 import type { StreamCounts } from '../../rows/convert-copy-tuples.ts'
-import { rowBinary } from '../protocol/cells.ts'
+import { rowBinary } from '../protocol/row-binary-cells.ts'
 import {
   type ClickHouseShape,
   columnText,
@@ -40,7 +40,7 @@ import {
   textColumnsOf,
   waitForAlter,
 } from '../table-shape.ts'
-import { anyDecimal, digitsOf } from '../types.ts'
+import { anyDecimal, digitsOf } from '../column-types.ts'
 
 /**
  * The maximum number of columns of a table, including columns that the source no longer has. The limit is the same in

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type TableChange, WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { ClickHouseError, executeStatement, rowsOf } from '../protocol/http.ts'
+import { ClickHouseError, executeStatement, rowsOf } from '../protocol/http-client.ts'
 import type { ProposedTable } from '../publication-ledger.ts'
-import { databaseOf, qualifyName, runDatabase, runPrefix } from '../names.ts'
+import { databaseOf, qualifyName, runDatabase, runPrefix } from '../sql-identifiers.ts'
 import { listPlainReaders, replaceView } from './replace-view.ts'
-import { errorCodes, isCode } from '../problems.ts'
+import { errorCodes, isCode } from '../map-server-errors.ts'
 import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape.ts'
 
 /**

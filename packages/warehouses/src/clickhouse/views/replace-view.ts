@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../../catalog.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { ClickHouseError, executeStatement, rowsOf, stopAtServer } from '../protocol/http.ts'
+import { ClickHouseError, executeStatement, rowsOf, stopAtServer } from '../protocol/http-client.ts'
 import {
   databaseOf,
   formatLiteral,
@@ -12,8 +12,8 @@ import {
   runPrefix,
   schemaPrefix,
   quotePlace,
-} from '../names.ts'
-import { errorCodes, isCode } from '../problems.ts'
+} from '../sql-identifiers.ts'
+import { errorCodes, isCode } from '../map-server-errors.ts'
 import { parseTableMetadata, readShape, type ViewMetadata } from '../table-shape.ts'
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never, numbered } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouse, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
-import { binary, numberedTuples } from '../../../test/tuples.ts'
+import { binary, numberedTuples } from '../../../test/copy-tuples.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 

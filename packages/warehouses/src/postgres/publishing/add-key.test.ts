@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { leftovers } from '../../../test/find-leftover-tables.ts'
-import { keyed, mergedForEach } from '../../../test/merged-table.ts'
+import { keyed, mergedForEach } from '../../../test/merged-table-fixtures.ts'
 import { columns } from '../../../test/row-fixtures.ts'
 import { connectedAs, word } from '../../../test/scratch-warehouse.ts'
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { escapeIdentifier } from 'pg'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { keyIndexPrefix } from '../table-shape.ts'

@@ -1,10 +1,10 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import type { MergedRows, StagedParents } from '../../load-target.ts'
 import { buildDeletedCondition, replacedColumns, stagedParents } from '../../staged-load-checks.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { readShape, type PostgresShape, type ShapeColumn } from '../table-shape.ts'
-import { describeType } from '../types.ts'
+import { describeType } from '../column-types.ts'
 
 /** The time limit for merging. In the worst case, a merge scans both tables completely. */
 export const setMergeTimeout = `set local statement_timeout = '12h'`

@@ -1,10 +1,10 @@
-import { sourceShapeAfterLoad, planLoad } from '../../shape/load-shape.ts'
+import { sourceShapeAfterLoad, planLoad } from '../../shape/plan-load.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
 import { previousSourceShape } from '../postgres-catalog.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
-import { storedAs, typeRules } from '../types.ts'
+import { storedAs, typeRules } from '../column-types.ts'
 import { escapeIdentifier } from 'pg'
 import { type StagingColumn, columnComments, columnList } from '../staging-table-ddl.ts'
 

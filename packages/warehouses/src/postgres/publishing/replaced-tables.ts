@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import { freeBytes } from '../server/database-size-limit.ts'
 
 /** A version of a table that a publication replaced. It can be kept for a restore. */

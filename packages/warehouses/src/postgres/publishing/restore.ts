@@ -10,7 +10,7 @@ import {
 } from '../../warehouse.ts'
 import type { SourceShape } from '../../shape/previous-source-columns.ts'
 import { typeName } from '../../shape/widen-types.ts'
-import { storedAs, typeRules } from '../types.ts'
+import { storedAs, typeRules } from '../column-types.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { listDependentViews, type DependentView } from '../views/dependent-views.ts'
 import { commitSwaps } from './commit-swaps.ts'
@@ -30,11 +30,11 @@ import {
   findLastPublication,
   idleTransactionTimeout,
 } from './publication-ledger.ts'
-import { tableNotOwned } from '../problems.ts'
+import { tableNotOwned } from '../map-server-errors.ts'
 import { blockAutovacuum, listBlockingViews } from './table-swap.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import { copyStatistics } from './planner-statistics.ts'
-import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
+import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish-run.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
 import { columnComments, columnList } from '../staging-table-ddl.ts'
 

@@ -4,7 +4,7 @@ import { until } from '@sluice/testing/wait-until'
 import { stagingTables } from '../../../test/find-leftover-tables.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
-import { binary, numberedTuples } from '../../../test/tuples.ts'
+import { binary, numberedTuples } from '../../../test/copy-tuples.ts'
 import { LeaseLost, type StagedTable } from '../../warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { isLongRun } from '@sluice/testing/long-run'
+import { isLongRun } from '@sluice/testing/long-test-runs'
 import { until } from '@sluice/testing/wait-until'
 import { dyingAt } from '../../../test/kill-database-connections.ts'
 import { leftovers } from '../../../test/find-leftover-tables.ts'

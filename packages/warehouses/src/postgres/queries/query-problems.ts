@@ -6,7 +6,7 @@ import {
   type UserQuery,
   WarehouseProblem,
 } from '../../warehouse.ts'
-import { warehouseProblem } from '../problems.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { asSentence } from '@sluice/process'
 import { sqlStates } from '../server/sql-states.ts'
 

@@ -3,7 +3,7 @@ import type { UserQuery } from '../../warehouse.ts'
 import { destroySocket, readClient, type WarehouseAccess } from '../postgres-connections.ts'
 import { queryProblem, queryTooSlow } from './query-problems.ts'
 import { beginReading, endReadSession, formatSearchPath } from './read-transaction.ts'
-import { endSession, readWatch, sessionOf } from './statement-watch.ts'
+import { endSession, readWatch, sessionOf } from './statement-watchdog.ts'
 
 export type QueryClient = ReturnType<typeof readClient>
 

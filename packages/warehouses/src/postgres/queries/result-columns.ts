@@ -1,7 +1,7 @@
 import type { FieldDef } from 'pg'
 import type { WarehouseColumn } from '../../warehouse.ts'
 import { uniqueNames } from '../../sql-text/check-identifier.ts'
-import { describeType, type SqlType } from '../types.ts'
+import { describeType, type SqlType } from '../column-types.ts'
 
 /** PostgreSQL types without modifiers, by OID. These OIDs are the same on every server. */
 const typesByOid: Record<number, SqlType> = {

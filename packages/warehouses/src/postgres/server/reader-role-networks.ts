@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Client } from 'pg'
-import { keyOfReader, type ReaderNetworks, readerLoginPattern } from '../../reader-server.ts'
+import { keyOfReader, type ReaderNetworks, readerLoginPattern } from '../../warehouse-reader-logins.ts'
 
 /**
  * Validates a CIDR block. Returns an error message, or undefined if the block is valid. Bits after the prefix must be

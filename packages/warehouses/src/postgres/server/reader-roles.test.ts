@@ -11,12 +11,12 @@ import {
   superuserUrl,
   word,
 } from '../../../test/scratch-warehouse.ts'
-import { newReaderLogin, newReaderPassword } from '../../reader-server.ts'
+import { newReaderLogin, newReaderPassword } from '../../warehouse-reader-logins.ts'
 import type { Warehouse, WarehouseCredentials } from '../../warehouse.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import type { WarehouseAccess } from '../postgres-connections.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
-import { removeWarehouse } from './provision.ts'
+import { removeWarehouse } from './provision-warehouse.ts'
 import { postgresReaders } from './reader-roles.ts'
 
 interface Tenant {

@@ -8,14 +8,14 @@ import {
   type ReaderNetworks,
   readerLimits,
   type ReaderServer,
-} from '../../reader-server.ts'
+} from '../../warehouse-reader-logins.ts'
 import { busyProblem, type WarehouseCredentials } from '../../warehouse.ts'
-import { checkSchemaName } from '../names.ts'
+import { checkSchemaName } from '../sql-identifiers.ts'
 import { loadPool, withClient } from '../postgres-connections.ts'
-import { warehouseProblem } from '../problems.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { adminClient, endAdmin, withDatabase } from './prepare-server.ts'
 import { sqlStateOf, sqlStates } from './sql-states.ts'
-import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision.ts'
+import { applySettings, ensureRole, namesOf, scramVerifier, warehouseAccess } from './provision-warehouse.ts'
 import { writeNetworks } from './reader-role-networks.ts'
 import { readerSessions } from './reader-sessions.ts'
 import { readerSettings } from './role-settings.ts'

@@ -5,11 +5,11 @@ import { until } from '@sluice/testing/wait-until'
 import type { Client } from 'pg'
 import { type PublicServer, startPublicServer } from '../../../test/server-with-public-address.ts'
 import { connected, connectedAs } from '../../../test/scratch-warehouse.ts'
-import { newReaderLogin, newReaderPassword, readerLimits } from '../../reader-server.ts'
+import { newReaderLogin, newReaderPassword, readerLimits } from '../../warehouse-reader-logins.ts'
 import type { WarehouseAccess } from '../postgres-connections.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 import { prepareWarehouseServer } from './prepare-server.ts'
-import { provisionWarehouse } from './provision.ts'
+import { provisionWarehouse } from './provision-warehouse.ts'
 import { postgresReaders } from './reader-roles.ts'
 
 type Session = Awaited<ReturnType<typeof connected>>

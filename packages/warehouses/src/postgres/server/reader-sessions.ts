@@ -1,8 +1,8 @@
 import { isLoopback } from '@sluice/process'
 import { Pool } from 'pg'
-import type { readerLimits } from '../../reader-server.ts'
-import { readerLoginPattern, type ReaderState } from '../../reader-server.ts'
-import { warehouseProblem } from '../problems.ts'
+import type { readerLimits } from '../../warehouse-reader-logins.ts'
+import { readerLoginPattern, type ReaderState } from '../../warehouse-reader-logins.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { applyNiceness } from '../postgres-connections.ts'
 import { adminSettings } from './prepare-server.ts'
 

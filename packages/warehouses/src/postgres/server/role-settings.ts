@@ -1,4 +1,4 @@
-import { readerLimits } from '../../reader-server.ts'
+import { readerLimits } from '../../warehouse-reader-logins.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 export type RoleSettings = Readonly<Record<string, string>>

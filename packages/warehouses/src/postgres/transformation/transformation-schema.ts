@@ -1,11 +1,11 @@
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import { readShape } from '../table-shape.ts'
 import { columnComments, commentOnStaging, toStagingComment } from '../staging-table-ddl.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
-import { terminateQuery } from '../queries/statement-watch.ts'
+import { terminateQuery } from '../queries/statement-watchdog.ts'
 
 /**
  * A schema that exists while the transformation of one run runs. It contains the staging tables under the names of

@@ -17,10 +17,10 @@ import {
   type PostgresRelation,
   assertViewSize,
 } from './managed-views.ts'
-import { checkSchemaName, checkTableName, qualifyName } from '../names.ts'
-import { warehouseProblem } from '../problems.ts'
+import { checkSchemaName, checkTableName, qualifyName } from '../sql-identifiers.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { executeSingleStatement } from '../queries/read-transaction.ts'
-import { runStoppable } from '../queries/statement-watch.ts'
+import { runStoppable } from '../queries/statement-watchdog.ts'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
 

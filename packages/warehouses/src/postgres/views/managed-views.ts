@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { TablePlace } from '../../catalog.ts'
 import { definitionHash, type ViewDefinition, type WarehouseView } from '../../view-store.ts'
-import { qualifyName } from '../names.ts'
+import { qualifyName } from '../sql-identifiers.ts'
 import { selectDirectReads } from './dependent-views.ts'
 import { viewProblems } from './view-problems.ts'
 

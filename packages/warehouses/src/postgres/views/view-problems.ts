@@ -1,5 +1,5 @@
 import { WarehouseProblem } from '../../warehouse.ts'
-import { warehouseProblem } from '../problems.ts'
+import { warehouseProblem } from '../map-server-errors.ts'
 import { asSentence } from '@sluice/process'
 import { sqlStateOf, sqlStates } from '../server/sql-states.ts'
 

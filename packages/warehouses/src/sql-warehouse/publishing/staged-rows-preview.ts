@@ -4,8 +4,8 @@ import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../wa
 import { listManagedViews, listReads, type ManagedView } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
-import { buildMergeQuery } from './merge.ts'
-import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
+import { buildMergeQuery } from './merge-increments.ts'
+import { toWarehouseProblem, queryProblemOf } from '../map-server-errors.ts'
 import { prepareQuery } from '../sql-queries.ts'
 import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
 

@@ -13,8 +13,8 @@ import type { TablePlace } from '../../catalog.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
 import { plainSql } from '../sql-statement.ts'
-import { toWarehouseProblem } from '../problems.ts'
-import { recoverPending } from '../recovery.ts'
+import { toWarehouseProblem } from '../map-server-errors.ts'
+import { recoverPending } from '../publication-recovery.ts'
 import {
   countRows,
   withSession,
@@ -26,7 +26,7 @@ import {
   quotePlace,
 } from '../table-shape.ts'
 import { columnsToReplace } from '../../shape/previous-source-columns.ts'
-import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
+import { previousSourceShape, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { tableMetadata, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
 /** The maximum number of columns of a table, including columns that the source no longer has. */

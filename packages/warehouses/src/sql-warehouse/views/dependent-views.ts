@@ -10,7 +10,7 @@ import {
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
-import type { DecisionStep, PublicationDecision } from '../recovery.ts'
+import type { DecisionStep, PublicationDecision } from '../publication-recovery.ts'
 
 export interface ManagedView extends TablePlace {
   id: string

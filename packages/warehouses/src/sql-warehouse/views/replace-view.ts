@@ -42,8 +42,8 @@ import {
   retryOnMissingTable,
   lockAndApplyDecisions,
   inTransactionIfSupported,
-} from '../recovery.ts'
-import { concurrentlyChanged, toViewsDependProblem } from '../problems.ts'
+} from '../publication-recovery.ts'
+import { concurrentlyChanged, toViewsDependProblem } from '../map-server-errors.ts'
 
 /** Seconds after which a maintenance sweep removes what a dead process left. */
 const sweepGraceSeconds = 600

@@ -3,12 +3,12 @@ import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../../sql-warehouse/sql-dialect.ts'
 import { type BoundValue, formatStatement, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { RowCell } from '../../warehouse.ts'
-import { cellReader, losesDigits, resultType } from './cells.ts'
+import { cellReader, losesDigits, resultType } from './cell-reader.ts'
 import { assertSingleQuery } from '../statements/assert-single-query.ts'
 import { embeddedColumnName, splitOrderedQuery } from '../statements/split-ordered-query.ts'
 import { type RowBounds, type DriverCell, sendRequest } from './send-request.ts'
 import { tsqlTokens } from '../statements/tokens.ts'
-import { describeType } from '../types.ts'
+import { describeType } from '../column-types.ts'
 
 interface ReadRequest {
   text: string

@@ -1,5 +1,5 @@
 import { type Connection, Request, TYPES } from 'tedious'
-import type { ColumnDescription } from './cells.ts'
+import type { ColumnDescription } from './cell-reader.ts'
 import { type SqlStatement, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
 
 /** A value from the driver with the description of its column. */

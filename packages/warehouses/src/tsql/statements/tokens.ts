@@ -1,4 +1,4 @@
-import type { SqlLanguage } from '../../sql-text/sql-names.ts'
+import type { SqlLanguage } from '../../sql-text/resolve-table-names.ts'
 import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 
 /**

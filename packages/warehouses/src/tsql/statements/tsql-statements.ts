@@ -2,10 +2,10 @@ import type { DialectStatements, NewColumn } from '../../sql-warehouse/sql-diale
 import { sqlList, sqlFragment, plainSql, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { ClientAccess } from '../tsql-settings.ts'
-import { quoteIdentifier, formatLiteral, namesOf } from '../names.ts'
+import { quoteIdentifier, formatLiteral, namesOf } from '../sql-identifiers.ts'
 import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
-import { isText } from '../types.ts'
+import { isText } from '../column-types.ts'
 
 /**
  * A collation that compares texts by code units, as the other warehouses do, whatever the server's default collation

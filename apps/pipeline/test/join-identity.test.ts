@@ -1,7 +1,0 @@
-import { expect, it } from '@jest/globals'
-import { joinIdentity } from './join-identity.ts'
-
-it('waits for the throttle when many test files sign in at the same time', async () => {
-  const joined = await Promise.all(Array.from({ length: 12 }, () => joinIdentity()))
-  expect(joined.map(({ adminToken }) => adminToken !== '')).toEqual(Array(12).fill(true))
-})
