@@ -1,5 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { KindOfStore, TestStore } from '../../packages/connectors/src/object-store/test/object-stores-under-test.ts'
+import type {
+  KindOfStore,
+  TestStore,
+} from '../../packages/connectors/src/object-store/test/object-stores-under-test.ts'
 import { serveSwift, stopSwift } from '../../packages/testing/src/shared-openstack-swift.ts'
 import { headerOf, tableKinds } from './data-files.ts'
 

@@ -81,7 +81,7 @@ const inspectJestFlags = ['--runInBand', '--testTimeout=86400000']
 
 /**
  * Returns the test files that --long runs with more draws or more tests (packages/testing/src/random-case-count.ts and
- * long-run.ts).
+ * long-test-runs.ts).
  */
 const listLongRunFiles = (): string[] =>
   globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {

@@ -20,7 +20,9 @@ const increments = 4
  */
 export async function* firstIncrement(context: BenchContext): AsyncGenerator<MeasureReport> {
   // This module checks for installed programs when it is imported.
-  const { kindsOfStores } = await import('../../../packages/connectors/src/object-store/test/object-stores-under-test.ts')
+  const { kindsOfStores } = await import(
+    '../../../packages/connectors/src/object-store/test/object-stores-under-test.ts'
+  )
   const kind = kindsOfStores.find(({ type }) => type === 'OBJECT_STORAGE_BUCKET')!
   if (kind.missing) return console.log(`first-increment is not measured: ${kind.missing}.`)
   await serveSwift()

@@ -13,11 +13,11 @@ const FIRST: usize = 0x10000
 export const COLUMNS: usize = FIRST
 export const COLUMN_BYTES: usize = 32
 
-/** The fields of the current record. fields.ts describes the layout. */
+/** The fields of the current record. field-layout.ts describes the layout. */
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The indexes of the unconfirmed columns; see unconfirmed-columns.ts. */
+/** The indexes of the unconfirmed columns; see unconfirmed-column-types.ts. */
 export const UNCONFIRMED: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const UNCONFIRMED_BYTES: usize = <usize>MAX_COLUMNS * 4
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 
 /** Starts the program, sends the signals when it is ready, and returns its exit code, completed steps and output. */
 async function runProgram(mode: string, ...signals: NodeJS.Signals[]) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'stopping-program.ts'), mode])
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'program-with-shutdown-steps.ts'), mode])
   let output = ''
   let errors = ''
   child.stderr.on('data', (data) => (errors += data))

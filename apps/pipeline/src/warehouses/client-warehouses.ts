@@ -8,7 +8,11 @@ import type { DB, Warehouses } from '../database.ts'
 import { ledgerKey } from '@sluice/warehouses/postgres/postgres-connections'
 import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-warehouse'
-import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision-warehouse'
+import {
+  provisionWarehouse,
+  removeWarehouse,
+  warehouseAccess,
+} from '@sluice/warehouses/postgres/server/provision-warehouse'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
 /**

@@ -12,7 +12,14 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import { assertUnread } from './clickhouse-views.ts'
 import { executeStatement, rowsOf } from './protocol/http-client.ts'
 import { dropKept } from './publishing/replaced-tables.ts'
-import { checkSchemaName, databaseOf, formatLiteral, qualifyName, quoteIdentifier, runPrefix } from './sql-identifiers.ts'
+import {
+  checkSchemaName,
+  databaseOf,
+  formatLiteral,
+  qualifyName,
+  quoteIdentifier,
+  runPrefix,
+} from './sql-identifiers.ts'
 import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, parseTableMetadata, readShape } from './table-shape.ts'
 import { describeType } from './column-types.ts'

@@ -1,6 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { type ServerAccess, ClickHouseError, executeStatement, rowsOf } from './protocol/http-client.ts'
-import { ledgerDatabase, formatLiteral, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './sql-identifiers.ts'
+import {
+  ledgerDatabase,
+  formatLiteral,
+  quoteIdentifier,
+  runPrefix,
+  schemaPrefix,
+  shownPrefix,
+} from './sql-identifiers.ts'
 import { warehouseProblem } from './map-server-errors.ts'
 
 /**

@@ -10,7 +10,14 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import { executeStatement, rowsOf } from './protocol/http-client.ts'
-import { checkSchemaName, checkTableName, databaseOf, qualifyName, schemaPrefix, quotePlace } from './sql-identifiers.ts'
+import {
+  checkSchemaName,
+  checkTableName,
+  databaseOf,
+  qualifyName,
+  schemaPrefix,
+  quotePlace,
+} from './sql-identifiers.ts'
 import { warehouseProblem, queryProblem } from './map-server-errors.ts'
 import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'

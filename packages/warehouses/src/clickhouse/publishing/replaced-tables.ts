@@ -3,7 +3,15 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { executeStatement, rowsOf } from '../protocol/http-client.ts'
 import { type PublishedRow, listLastPublication } from '../publication-ledger.ts'
-import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../sql-identifiers.ts'
+import {
+  databaseOf,
+  keptPrefix,
+  formatLiteral,
+  qualifyName,
+  quoteIdentifier,
+  runPrefix,
+  quotePlace,
+} from '../sql-identifiers.ts'
 import { errorCodes, isCode } from '../map-server-errors.ts'
 import { type TableMetadata, parseTableMetadata, readShape } from '../table-shape.ts'
 
