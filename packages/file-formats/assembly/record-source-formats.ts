@@ -94,9 +94,9 @@ const MAX_INTEGER_DIGITS: i32 = 19
 }
 
 /**
- * Records how an integer with digits from `firstDigit` to `to` is printed: the shortest number of digits without leading
- * zeros, and the number with them, as in 007. It is irregular if it has a plus, too many digits or another number of
- * digits than earlier integers with leading zeros, or if it is -0.
+ * Records how an integer with digits from `firstDigit` to `to` is printed: the smallest number of digits without
+ * leading zeros, and the number of digits with them, as in 007. The integer is irregular if it is -0, has a plus, too
+ * many digits, or another number of digits than earlier integers with leading zeros.
  */
 export function recordInteger(state: usize, sign: u8, firstDigit: usize, to: usize): void {
   const digits = <i32>(to - firstDigit)

@@ -153,7 +153,7 @@ function findOrAddColumnInHost(from: usize, to: usize): i32 {
 /** The result of `skipKey` for another key. */
 const OTHER_KEY: i32 = 0
 
-/** Returns the position after the key at `from` if it has the stored spelling of a column's key, otherwise OTHER_KEY. */
+/** Returns the position after the key at `from` if its spelling is the stored one of a column, otherwise OTHER_KEY. */
 @inline function skipKey(column: i32, from: usize, end: usize): i32 {
   if (column >= width) return OTHER_KEY
   const spelling = spellingOf(column)

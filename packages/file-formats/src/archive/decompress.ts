@@ -21,6 +21,7 @@ export async function* decompressChunks(
     for await (const chunk of decompressor as AsyncIterable<Buffer>) {
       limit.countDecompressedBytes(chunk.length)
       yield chunk
+      // Frees its memory at once, because garbage collection would start too late.
       freeOutput(chunk, limits.chunkBytes)
     }
   } catch (error) {

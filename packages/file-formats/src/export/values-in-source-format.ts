@@ -6,7 +6,9 @@ export type ValuePrinter = (text: string) => string
 
 /** A format of numbers such as `0.00`, `000` or `#,##`: integer digits, decimal sign, decimal digits. */
 const numberFormat = /^(#|0+)(?:([.,])(0+|#))?$/
-/** A format of times such as `YYYY-MM-DD` or `DD.MM.YYYY HH:mm:ss.SSS+01:00`: date, separator, seconds, fraction, zone. */
+/**
+ * A format of times such as `YYYY-MM-DD` or `DD.MM.YYYY HH:mm:ss.SSS+01:00`: date, separator, seconds, fraction, zone.
+ */
 const timeFormat = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/
 
 /**

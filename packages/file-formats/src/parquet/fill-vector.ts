@@ -432,7 +432,9 @@ function numberOfHalves(low: number, high: number): number {
   return high * twoPow32 + unsignedLow
 }
 
-/** Stores nanoseconds divided by 1000, rounded down. Divides the halves one after the other, so that they stay exact. */
+/**
+ * Stores nanoseconds as microseconds, rounded down. Divides one half after the other, so that the numbers stay exact.
+ */
 function storeNanoseconds(halves: Int64Halves, row: number, low: number, high: number): void {
   const quotient = Math.floor(high / 1000)
   const remainder = high - quotient * 1000

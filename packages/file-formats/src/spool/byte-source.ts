@@ -58,7 +58,8 @@ export async function readStart(source: ByteSource, length: number): Promise<Buf
 
 /**
  * Returns a source that stops after the chunk with which at least `minBytes` bytes are read. It stops by throwing an
- * error, so that no reader takes this for the real end. `catchTruncatedRead` converts the error to the value 'TRUNCATED'.
+ * error, so that no reader takes this for the real end. `catchTruncatedRead` converts the error to the value
+ * 'TRUNCATED'.
  */
 export const truncateAfter = (source: ByteSource, minBytes: number): ByteSource =>
   truncateWhen(source, (bytesRead) => bytesRead >= minBytes)

@@ -73,7 +73,10 @@ function isPlausible(
   return areQuotesOrdinaryText(parsedSamples, grammar.delimiter)
 }
 
-/** The confidence in a delimiter or quote is the lead of its grammar over the best one with another delimiter or quote. */
+/**
+ * Returns the confidence in the properties of the best grammar. For the delimiter and the quote, it is the lead of this
+ * grammar over the best one with another delimiter or quote.
+ */
 function confidenceInBest(
   best: GrammarCandidate,
   candidates: readonly GrammarCandidate[],

@@ -153,7 +153,7 @@ export function parseSample(
   return { grammar, records, blankLines, exhausted: position >= end }
 }
 
-/** Returns the position after a scanned record. A broken quote ends its record at the end of the line where it opens. */
+/** Returns the position after a scanned record. A broken quote ends its record after the line in which it opens. */
 function positionAfterRecord(scanner: RecordScanner, outcome: number, bytes: Uint8Array): number {
   if (outcome === COMPLETE_RECORD || outcome === COMMENT_LINE) return scanner.next < 0 ? bytes.length : scanner.next
   const lineEnd = afterLineEnd(bytes, scanner.openQuote, bytes.length, true)
