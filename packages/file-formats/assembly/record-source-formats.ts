@@ -57,7 +57,7 @@ const MAX_INTEGER_DIGITS: i32 = 19
   return <u32>dateFormats << 16
 }
 
-/** Stored as 20 minus the digits, so that 0 means that there is no such integer yet. */
+/** Stored as 20 minus the digits, so that 0 means that no such integer has been written yet. */
 @inline function recordUnpaddedDigits(state: usize, digits: i32): void {
   const stored = 20 - digits
   const isShorter = stored > <i32>load<u8>(state, 20)

@@ -145,7 +145,7 @@ function writeDeclared(
     case AS_BIGINT:
       return writeInteger(out, from, to, type, IS_DECLARED, state)
     case AS_DECIMAL: {
-      // The inferred type may be DOUBLE, whose values can have exponents.
+      // The inferred type may be DOUBLE. Its values can have exponents.
       const mayHaveExponent = (checkAt(state) & INFERRED) != 0
       return writeNumeric(out, from, to, maxIntegerDigits, maxScale, IS_DECLARED, mayHaveExponent, state)
     }

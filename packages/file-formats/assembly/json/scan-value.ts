@@ -143,7 +143,7 @@ export function scanColon(from: usize, end: usize): i32 {
 }
 
 /**
- * Scans the string whose opening quote is at `from`. Returns the position after its closing quote, ENDS_EARLY or
+ * Scans the string that starts with its opening quote at `from`. Returns the position after its closing quote, ENDS_EARLY or
  * INVALID_JSON. Adds HAS_ESCAPE to `flags` if it contains a backslash.
  */
 export function scanString(from: usize, end: usize): i32 {
@@ -261,7 +261,7 @@ export function parseEscapedUnit(from: usize): i32 {
   return lowercase >= LOWER_A && lowercase <= LOWER_F ? <i32>(lowercase - LOWER_A) + 10 : -1
 }
 
-/** The bit that makes an ASCII letter lowercase. */
+/** The bit that distinguishes lowercase from uppercase in ASCII. */
 const LOWERCASE_BIT: u8 = 0x20
 const LOWER_A: u8 = 97
 const LOWER_F: u8 = 102

@@ -31,7 +31,7 @@ const minCutLength = 1000
 /** The bytes before each row, with its number of fields. */
 const fieldCountBytes = 2
 /** The bytes before each value, with its length. The length of null is -1. */
-const lengthBytes = 4
+const fieldLengthBytes = 4
 /** The characters of a cell as JSON in addition to those of its value: quotes and a comma, or `null`. */
 const charactersAroundCell = 5
 
@@ -56,7 +56,7 @@ export function readTuples(
     for (const { dataType } of types) {
       const length = bytes.readInt32BE(position)
       const isNull = length < 0
-      const valueStart = position + lengthBytes
+      const valueStart = position + fieldLengthBytes
       const valueEnd = isNull ? valueStart : valueStart + length
       const maxCellCharacters = Math.max(minCutLength, maxCharacters - characters - charactersAroundCell)
       const cell = isNull ? null : readCell(bytes.subarray(valueStart, valueEnd), dataType, maxCellCharacters)

@@ -104,11 +104,7 @@ function hasObjectLine({ bytes, end }: ByteWindow): boolean {
  * Returns the shape of a text that has a single object, as far as it is available: the array of rows in the object, or
  * the object itself as the only row.
  */
-function shapeOfSingleValue(
-  { window, name, rowsUnder }: ShapeSample,
-  start: number,
-  isTruncated: boolean,
-): JsonShape {
+function shapeOfSingleValue({ window, name, rowsUnder }: ShapeSample, start: number, isTruncated: boolean): JsonShape {
   const arrays = findRowArrays(window, start)
   if (rowsUnder !== undefined) {
     const isFound = arrays.some(({ key }) => key === rowsUnder)

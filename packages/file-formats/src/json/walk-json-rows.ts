@@ -120,8 +120,8 @@ function processValues(
 }
 
 /**
- * Processes the value from the start of the window to `valueEnd`. Rejects it if it is too long or no object. Throws
- * SourceProblem if the first value is no object, because the text then has no rows.
+ * Processes the value from the start of the window to `valueEnd`. Rejects it if it is too long or not an object.
+ * Throws SourceProblem if the first value is not an object, because the text then has no rows.
  */
 function processValue(cursor: JsonCursor, pass: JsonPass, valueEnd: number, isObject: boolean): void {
   const { window, recordBytes } = cursor

@@ -53,7 +53,7 @@ async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey,
     let types = rowStream.columns
     for (;;) {
       try {
-        // A file is one row stream, so there is no second iteration.
+        // Returns in the first iteration, because a file is one row stream.
         return await findRowNumbersWithTypes(rowStream, types, key, maxRows)
       } catch (error) {
         if (!(error instanceof TypesWidened)) throw error

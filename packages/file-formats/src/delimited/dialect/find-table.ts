@@ -263,9 +263,7 @@ function tableStart(
   if (usualFieldCount === 1) return 0
   const limit = Math.min(maxRecordsAboveTable, records.length)
   const isHeader = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1)) > 0
-  const firstUsual = records
-    .slice(0, limit)
-    .findIndex((record) => record.count === usualFieldCount || isBroken(record))
+  const firstUsual = records.slice(0, limit).findIndex((record) => record.count === usualFieldCount || isBroken(record))
   if (firstUsual < 0) return 0
   // A header may have one field too few or too many, so the record above may be the header.
   const above = firstUsual - 1
@@ -294,8 +292,7 @@ function skipTitles(
     const kinds = filledKinds(index)
     const record = headerAt(index).record
     const recordAbove = headerAt(index - 1).record
-    const isBelowEmptyLine =
-      filledKinds(index - 1).length === 0 || hasBlankLineBetween(recordAbove, record, blankLines)
+    const isBelowEmptyLine = filledKinds(index - 1).length === 0 || hasBlankLineBetween(recordAbove, record, blankLines)
     const hasMoreCells = kinds.length > mostFilledCells
     const hasSameFieldCount = record.count === headerAt(start).record.count
     const looksLikeHeader = isHeader(index) || (isBelowEmptyLine && kinds.length > 1)

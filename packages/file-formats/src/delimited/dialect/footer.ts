@@ -78,7 +78,7 @@ const hasValue = ({ kinds }: FooterLine) => kinds.some((kind) => kind !== EMPTY_
 
 /**
  * Reads lines from the end of the file up to the last line that may be a row. Returns this row, and the lines below it
- * in their order. Returns undefined if there is no such row among the last lines, or if a line cannot be read.
+ * in their order. Returns undefined if the last lines have no such row, or if a line cannot be read.
  */
 function readLinesAtEnd(
   { tail, tailFrom }: FileSample,
@@ -99,7 +99,7 @@ function readLinesAtEnd(
   return undefined
 }
 
-/** Finds a total whose first cell is also that of a row. It is a subtotal, and therefore a row too. */
+/** Finds a total with the same first cell as a row. It is a subtotal, and therefore a row too. */
 function findSubtotal(
   noteLines: readonly FooterLine[],
   tail: Uint8Array,
@@ -141,8 +141,8 @@ function startsLikeNote({ fields }: FooterLine): boolean {
  * True if a line with values may be a row, by its number of fields and the words with which it starts:
  * - A line with another number of fields than a row may be a broken row if it has several values and starts neither
  *   like a total nor like a note.
- * - A total with the fields of a row may be a row if it has no empty field and its first cell is not a text above which
- *   the rows have numbers or times.
+ * - A total with the fields of a row may be a row if it has no empty field, and if its first cell is a number or a time
+ *   where the first cells of the rows are.
  * - Any other line with the fields of a row may be a row unless its only value is a note in the first cell.
  */
 function isRow(line: FooterLine, { fields, firstKind }: FooterShape): boolean {
