@@ -1,3 +1,15 @@
+/** The bytes that one instruction compares. */
+export const BLOCK_BYTES: usize = 16
+
+/**
+ * Returns the offset of the first byte in a block of 16 bytes that is the wanted one, or BLOCK_BYTES. All bytes of
+ * `wanted` are the byte.
+ */
+@inline export function offsetOfFirst(block: v128, wanted: v128): usize {
+  const mask = i8x16.bitmask(i8x16.eq(block, wanted))
+  return mask == 0 ? BLOCK_BYTES : <usize>ctz(mask)
+}
+
 /**
  * Searches a byte in a block of 64 bytes. Returns a mask with a bit for each occurrence. All bytes of `wanted` are the
  * byte.

@@ -1,3 +1,4 @@
+import { BLOCK_BYTES, offsetOfFirst } from './byte-masks'
 import { REJECTS_ROW } from './value-result-codes'
 
 const QUOTE: u8 = 34
@@ -10,21 +11,25 @@ const QUOTE: u8 = 34
   return <i32>length
 }
 
-/** Copies a value, and replaces doubled quotes by single ones. Returns its new length. */
-export function copyUndoubled(out: usize, from: usize, to: usize): i32 {
+/**
+ * Copies a value, and replaces doubled quotes by single ones. Returns its new length. Copies 16 bytes at a time, and
+ * continues after the first quote among them; so it overwrites up to 15 bytes after the copy.
+ */
+export function unescapeDoubledQuotes(out: usize, from: usize, to: usize): i32 {
   const quotes = i8x16.splat(QUOTE)
   let at = out
   while (from < to) {
     const block = v128.load(from)
     v128.store(at, block)
-    const quoteMask = i8x16.bitmask(i8x16.eq(block, quotes))
-    const hasQuote = quoteMask != 0
-    // Keeps the bytes up to and including the first of two quotes, and skips the second one.
-    const keptBytes: usize = hasQuote ? <usize>ctz(quoteMask) + 1 : 16
+    const quoteOffset = offsetOfFirst(block, quotes)
+    const hasQuote = quoteOffset < BLOCK_BYTES
+    const keptBytes = hasQuote ? quoteOffset + 1 : BLOCK_BYTES
     const bytesLeft = to - from
     if (keptBytes >= bytesLeft) return <i32>(at + bytesLeft - out)
     at += keptBytes
-    from += hasQuote ? keptBytes + 1 : keptBytes
+    from += keptBytes
+    // Leaves out the second one of two quotes.
+    if (hasQuote) from++
   }
   return <i32>(at - out)
 }

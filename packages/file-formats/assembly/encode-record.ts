@@ -1,7 +1,7 @@
 import { AS_JSON, AS_TEXT, checkAt, INFERRED, stateOf, storedTypeAt, VALID_JSON } from './column-state'
 import { fieldOf } from './field-layout'
 import { SUFFIX } from './memory-layout'
-import { REJECTS_ROW, DOES_NOT_FIT } from './value-result-codes'
+import { isUnfit, REJECTS_ROW } from './value-result-codes'
 import { writeField } from './write-value'
 
 /**
@@ -30,23 +30,29 @@ export function setSuffix(fields: i32, bytes: usize, numberOffset: usize): void 
   lastRowNumber = 0
 }
 
+/** The bytes before a row's fields, for their number, and before a field's value, for its length. */
+const FIELD_COUNT_BYTES: usize = 2
+const LENGTH_BYTES: usize = 4
+
 /**
- * Writes the current record as a row in binary COPY format. Returns the position after the row. If a value does not fit
- * its column, returns 0 and sets `unfitColumn` and `isRejected`.
+ * Writes the current record as a row in binary COPY format: the number of fields, and each field as its length and its
+ * value. Returns the position after the row. If a value does not fit its column, returns 0 and sets `unfitColumn` and
+ * `isRejected`.
  */
 export function encodeRecord(width: i32, out: usize): usize {
   store<u16>(out, bswap<u16>(<u16>(width + suffixFields)))
-  let at = out + 2
+  let at = out + FIELD_COUNT_BYTES
   for (let column = 0; column < width; column++) {
-    const length = writeField(at + 4, fieldOf(column), stateOf(column))
-    if (length <= DOES_NOT_FIT) {
+    const value = at + LENGTH_BYTES
+    const length = writeField(value, fieldOf(column), stateOf(column))
+    if (isUnfit(length)) {
       unfitColumn = column
       isRejected = length == REJECTS_ROW
       return 0
     }
     store<i32>(at, bswap<i32>(length))
-    at += 4
-    if (length > 0) at += <usize>length
+    // Null has only a length, NULL_LENGTH.
+    at = length > 0 ? value + <usize>length : value
   }
   return suffixFields == 0 ? at : writeSuffix(at)
 }
@@ -67,14 +73,15 @@ function writeSuffix(at: usize): usize {
 }
 
 /**
- * Returns true if a value of the current record does not fit the declared type of its column. Sets `unfitColumn` to
- * this column. Overwrites the memory at `scratch`.
+ * True if a value of the current record does not fit the declared type of its column, so that its row is rejected. Sets
+ * `unfitColumn` to this column. Writes each value to `scratch`, because writing a value also checks it.
  */
-export function findRejectedValue(width: i32, scratch: usize): bool {
+export function hasRejectedValue(width: i32, scratch: usize): bool {
   for (let column = 0; column < width; column++) {
     const state = stateOf(column)
     if (acceptsAnyValue(state)) continue
-    if (writeField(scratch, fieldOf(column), state) != REJECTS_ROW) continue
+    const result = writeField(scratch, fieldOf(column), state)
+    if (result != REJECTS_ROW) continue
     unfitColumn = column
     isRejected = true
     return true

@@ -5,8 +5,9 @@ let textCount: i32 = 0
 let lengthMask: u64 = 0
 
 /**
- * Uses the first `count` texts in NULL_TEXTS. The host (the calling JavaScript) has written them there, each as a byte
- * with its length and then its bytes.
+ * Makes the first `count` texts in NULL_TEXTS the texts that mean null. The host (the calling JavaScript) has written
+ * them there, each as a byte with its length and then its bytes. Their lengths are also kept as a mask, with which
+ * `meansNull` excludes most fields.
  */
 export function setNullTexts(count: i32): void {
   textCount = count
@@ -39,16 +40,19 @@ export function isNullText(from: usize, to: usize): bool {
 /** True if a field is a text that means null. Compares the lengths first, which excludes nearly all fields. */
 @inline export function meansNull(from: usize, to: usize): bool {
   if (lengthMask == 0) return false
-  return (lengthMask & lengthBit(<u64>(to - from))) != 0 && isListed(from, to)
+  const hasSameLength = (lengthMask & lengthBit(<u64>(to - from))) != 0
+  return hasSameLength && isInNullTexts(from, to)
 }
 
-function isListed(from: usize, to: usize): bool {
-  const length = to - from
+/** True if a field is equal to one of the texts in NULL_TEXTS, each of which is stored after a byte with its length. */
+function isInNullTexts(from: usize, to: usize): bool {
+  const fieldLength = to - from
   let at = NULL_TEXTS
   for (let i = 0; i < textCount; i++) {
     const textLength = <usize>load<u8>(at)
-    if (textLength == length && memory.compare(from, at + 1, length) == 0) return true
-    at += textLength + 1
+    const text = at + 1
+    if (textLength == fieldLength && memory.compare(from, text, fieldLength) == 0) return true
+    at = text + textLength
   }
   return false
 }

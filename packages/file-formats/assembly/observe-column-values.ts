@@ -6,7 +6,7 @@ import { endOf, fieldOf, LITERAL, flagsOf, startOf } from './field-layout'
 import { isNull } from './null-texts'
 import { integerDigits, readNumber, integerSize, scale } from './read-number'
 import { INFERABLE_DATE_FORMATS, looksLikeDate, foundDateFormats, readTime } from './read-time'
-import { isText } from './infer-column-type'
+import { needsText } from './infer-column-type'
 
 /**
  * Observes the values of the current record in all columns, so that their types can be inferred. Nulls do not count.
@@ -20,26 +20,38 @@ export function observeRecord(width: i32): void {
  */
 @inline export function observe(column: i32): void {
   const state = stateOf(column)
-  if (isText(state) || (checkAt(state) & INFERRED) == 0) return
+  const isDeclared = (checkAt(state) & INFERRED) == 0
+  if (needsText(state) || isDeclared) return
   const field = fieldOf(column)
   const from = startOf(field)
   const to = endOf(field)
-  if (!isNull(from, to) || (from != to && (flagsOf(field) & LITERAL) != 0)) observeValue(state, from, to)
+  const isLiteral = from != to && (flagsOf(field) & LITERAL) != 0
+  if (isLiteral || !isNull(from, to)) observeValue(state, from, to)
 }
 
 /** The last digit in ASCII. Minus, plus and point come before it, all letters after it. */
 const LAST_DIGIT: u8 = 57
 
+/** Adds the kind of a value, and its digits or date formats, to the observations in a column's state. */
 function observeValue(state: usize, from: usize, to: usize): void {
-  if (load<u8>(from) > LAST_DIGIT) return addKind(state, isBoolean(from, to) ? BOOLEAN : TEXT)
-  if (looksLikeDate(from, to)) {
-    const kind = readTime(from, to, INFERABLE_DATE_FORMATS)
-    if (kind != TEXT) narrowDateFormats(state, foundDateFormats)
-    return addKind(state, kind)
-  }
+  const startsWithLetter = load<u8>(from) > LAST_DIGIT
+  if (startsWithLetter) addKind(state, isBoolean(from, to) ? BOOLEAN : TEXT)
+  else if (looksLikeDate(from, to)) observeDateOrTime(state, from, to)
+  else observeNumber(state, from, to)
+}
+
+@inline function observeDateOrTime(state: usize, from: usize, to: usize): void {
+  const kind = readTime(from, to, INFERABLE_DATE_FORMATS)
+  addKind(state, kind)
+  // `readTime` has set `foundDateFormats`.
+  if (kind != TEXT) narrowDateFormats(state, foundDateFormats)
+}
+
+@inline function observeNumber(state: usize, from: usize, to: usize): void {
   const kind = readNumber(from, to)
   addKind(state, kind)
   if (kind == TEXT) return
+  // `readNumber` has set `integerSize`, `integerDigits` and `scale`.
   widenIntegerSize(state, integerSize)
   widenDigits(state, <i32>integerDigits, <i32>scale)
 }

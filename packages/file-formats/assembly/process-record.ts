@@ -1,4 +1,4 @@
-import { encodeRecord, FIELD_OVERHEAD, findRejectedValue, isRejected, suffixBytes } from './encode-record'
+import { encodeRecord, FIELD_OVERHEAD, hasRejectedValue, isRejected, suffixBytes } from './encode-record'
 import { observeRecord } from './observe-column-values'
 import { OUT } from './memory-layout'
 import { observeUnconfirmed, unconfirmedCount } from './unconfirmed-column-types'
@@ -51,20 +51,31 @@ export function hasOutputSpace(recordBytes: usize): bool {
 }
 
 /**
- * Observes or encodes the current record, which has `recordBytes` bytes. Checks the declared types first, because a
- * rejected row must not affect the inferred types.
+ * Observes the values of the current record if `mode` is OBSERVE, otherwise appends the record to OUT as a row.
+ * `recordBytes` is its length. Returns RECORD_PROCESSED, or why the record was not processed.
  */
 export function processRecord(recordBytes: usize, mode: i32): i32 {
-  if (mode == OBSERVE) {
-    if (mayRejectRows && findRejectedValue(width, OUT)) return VALUE_REJECTED
-    observeRecord(width)
-    return RECORD_PROCESSED
-  }
+  return mode == OBSERVE ? observeCurrentRecord() : appendCurrentRecord(recordBytes)
+}
+
+/** Observes the values of the current record. A rejected row must not affect the inferred types, so it is skipped. */
+function observeCurrentRecord(): i32 {
+  if (mayRejectRows && hasRejectedValue(width, OUT)) return VALUE_REJECTED
+  observeRecord(width)
+  return RECORD_PROCESSED
+}
+
+/**
+ * Appends the current record to OUT as a row, and observes its values in the columns with unconfirmed types. Checks the
+ * declared types before it writes, because writing a row that is then rejected would affect the inferred types.
+ */
+function appendCurrentRecord(recordBytes: usize): i32 {
   if (!hasOutputSpace(recordBytes)) return OUTPUT_IS_FULL
-  if (mayRejectRows && findRejectedValue(width, outEnd)) return VALUE_REJECTED
-  const nextRow = encodeRecord(width, outEnd)
-  if (nextRow == 0) return isRejected ? VALUE_REJECTED : INFERRED_TYPE_TOO_NARROW
-  outEnd = nextRow
+  if (mayRejectRows && hasRejectedValue(width, outEnd)) return VALUE_REJECTED
+  const rowEnd = encodeRecord(width, outEnd)
+  const isWritten = rowEnd != 0
+  if (!isWritten) return isRejected ? VALUE_REJECTED : INFERRED_TYPE_TOO_NARROW
+  outEnd = rowEnd
   if (unconfirmedCount != 0) observeUnconfirmed()
   return RECORD_PROCESSED
 }

@@ -23,6 +23,9 @@ export let foundDateFormats: u8 = 0
 /** The length in bytes of that date. */
 export let dateBytes: usize = 10
 
+const BYTES_WITHOUT_SEPARATORS: usize = 8
+const BYTES_WITH_SEPARATORS: usize = 10
+
 @inline export function twoDigits(at: usize): i32 {
   const tens = <u32>load<u8>(at) - 48
   const ones = <u32>load<u8>(at, 1) - 48
@@ -35,44 +38,61 @@ export let dateBytes: usize = 10
 
 /** True if a value has separators where a date has them. No number has separators there. */
 @inline export function looksLikeDate(from: usize, to: usize): bool {
-  if (to - from < 10) return false
-  const fifth = load<u8>(from, 4)
-  if (fifth == load<u8>(from, 7) && (fifth == DASH || fifth == SLASH)) return true
-  const third = load<u8>(from, 2)
-  return third == load<u8>(from, 5) && (third == POINT || third == SLASH || third == DASH)
+  if (to - from < BYTES_WITH_SEPARATORS) return false
+  if (hasYearFirst(from)) return true
+  const separator = load<u8>(from, 2)
+  return separator == load<u8>(from, 5) && (separator == POINT || separator == SLASH || separator == DASH)
+}
+
+/** True if the separators are those of `yyyy-mm-dd` or `yyyy/mm/dd`. */
+@inline function hasYearFirst(from: usize): bool {
+  const separator = load<u8>(from, 4)
+  return separator == load<u8>(from, 7) && (separator == DASH || separator == SLASH)
 }
 
 /**
- * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed formats. Sets `days`,
- * `foundDateFormats` and `dateBytes`. Returns false unless it finds such a date.
+ * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed formats. Returns true if it
+ * finds such a date, and then sets `days`, `foundDateFormats` and `dateBytes`.
  */
 export function readDate(from: usize, to: usize, allowedFormats: u8): bool {
-  if (allowedFormats == DIGITS_ONLY) {
-    dateBytes = 8
-    foundDateFormats = DIGITS_ONLY
-    return to - from >= 8 && setDays(fourDigits(from), twoDigits(from + 4), twoDigits(from + 6))
-  }
-  dateBytes = 10
-  if (to - from < 10) return false
-  const separator = load<u8>(from, 4)
-  if (separator == load<u8>(from, 7) && (separator == DASH || separator == SLASH)) {
-    foundDateFormats = (separator == DASH ? YEAR_DASHES : YEAR_SLASHES) & allowedFormats
-    return foundDateFormats != 0 && setDays(fourDigits(from), twoDigits(from + 5), twoDigits(from + 8))
-  }
-  const shortSeparator = load<u8>(from, 2)
-  if (shortSeparator != load<u8>(from, 5)) return false
+  const valueBytes = to - from
+  if (allowedFormats == DIGITS_ONLY) return valueBytes >= BYTES_WITHOUT_SEPARATORS && readDateOfDigits(from)
+  if (valueBytes < BYTES_WITH_SEPARATORS) return false
+  dateBytes = BYTES_WITH_SEPARATORS
+  return hasYearFirst(from) ? readDateWithYearFirst(from, allowedFormats) : readDateWithYearLast(from, allowedFormats)
+}
+
+/** Reads `yyyymmdd`. */
+@inline function readDateOfDigits(from: usize): bool {
+  dateBytes = BYTES_WITHOUT_SEPARATORS
+  foundDateFormats = DIGITS_ONLY
+  return setDays(fourDigits(from), twoDigits(from + 4), twoDigits(from + 6))
+}
+
+/** Reads `yyyy-mm-dd` or `yyyy/mm/dd`. */
+@inline function readDateWithYearFirst(from: usize, allowedFormats: u8): bool {
+  const format = load<u8>(from, 4) == DASH ? YEAR_DASHES : YEAR_SLASHES
+  foundDateFormats = format & allowedFormats
+  return foundDateFormats != 0 && setDays(fourDigits(from), twoDigits(from + 5), twoDigits(from + 8))
+}
+
+/** Reads `dd.mm.yyyy`, or a day and a month in either order and a year, with slashes or dashes between them. */
+@inline function readDateWithYearLast(from: usize, allowedFormats: u8): bool {
+  const separator = load<u8>(from, 2)
+  if (separator != load<u8>(from, 5)) return false
   const first = twoDigits(from)
   const second = twoDigits(from + 3)
   const year = fourDigits(from + 6)
-  if (shortSeparator == POINT) {
+  if (separator == POINT) {
     foundDateFormats = DAY_POINTS & allowedFormats
     return foundDateFormats != 0 && setDays(year, second, first)
   }
-  if (shortSeparator != SLASH && shortSeparator != DASH) return false
+  if (separator != SLASH && separator != DASH) return false
+  const monthFirst = (separator == SLASH ? MONTH_SLASHES : MONTH_DASHES) & allowedFormats
+  const dayFirst = (separator == SLASH ? DAY_SLASHES : DAY_DASHES) & allowedFormats
+  // Both orders are dates if both numbers are at most 12.
   foundDateFormats = 0
-  const monthFirst = (shortSeparator == SLASH ? MONTH_SLASHES : MONTH_DASHES) & allowedFormats
-  if (monthFirst != 0 && setDays(year, first, second)) foundDateFormats = monthFirst
-  const dayFirst = (shortSeparator == SLASH ? DAY_SLASHES : DAY_DASHES) & allowedFormats
+  if (monthFirst != 0 && setDays(year, first, second)) foundDateFormats |= monthFirst
   if (dayFirst != 0 && setDays(year, second, first)) foundDateFormats |= dayFirst
   return foundDateFormats != 0
 }

@@ -7,6 +7,8 @@ const SIGN_BIT: u64 = (<u64>1) << 63
 /** The powers of ten in POWERS. */
 const MIN_POWER: i32 = -342
 const MAX_POWER: i32 = 308
+/** The bytes of each power in POWERS: its lower 64 bits, then its upper 64 bits. */
+const POWER_BYTES: usize = 16
 /** Means that 128 bits do not suffice to find the nearest double. */
 const UNDECIDED: u64 = ~(<u64>0)
 
@@ -85,6 +87,12 @@ export function readDouble(from: usize, to: usize): bool {
   return true
 }
 
+/** The bits of a double: one for the sign, 11 for the exponent, 52 for the fraction after an implied leading 1. */
+const FRACTION_BITS: u64 = 52
+const IMPLIED_ONE: u64 = (<u64>1) << FRACTION_BITS
+const EXPONENT_BIAS: i64 = 1023
+const MAX_EXPONENT: i64 = 0x7fe
+
 /**
  * Returns the IEEE 754 bits of the double nearest to mantissa × 10^power, without its sign, or UNDECIDED. Uses the
  * method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021): multiplies by a truncated power of
@@ -95,32 +103,46 @@ function nearestDoubleBits(mantissa: u64, power: i32): u64 {
   if (power < MIN_POWER || power > MAX_POWER) return UNDECIDED
   const leadingZeros = clz(mantissa)
   const normalized = mantissa << leadingZeros
-  const powerOfFive = POWERS + (<usize>(power - MIN_POWER) << 4)
-  let low = normalized * load<u64>(powerOfFive, 8)
-  let high = highProduct(normalized, load<u64>(powerOfFive, 8))
-  // If the low bits are all set, a carry from the lower half of the power of five could change the result.
-  if ((high & 0x1ff) == 0x1ff) {
-    const lowerProduct = highProduct(normalized, load<u64>(powerOfFive))
+
+  // Step 1: the 128-bit product with the power of five. Its lower half `low` is needed only for rounding.
+  const powerOfFive = POWERS + <usize>(power - MIN_POWER) * POWER_BYTES
+  const upperHalfOfPower = load<u64>(powerOfFive, 8)
+  const lowerHalfOfPower = load<u64>(powerOfFive)
+  let low = normalized * upperHalfOfPower
+  let high = highProduct(normalized, upperHalfOfPower)
+  // Only if the bits below the fraction are all set, a carry from the lower half of the power could change the result.
+  const mayCarryMatter = (high & 0x1ff) == 0x1ff
+  if (mayCarryMatter) {
+    const lowerProduct = highProduct(normalized, lowerHalfOfPower)
     low += lowerProduct
     const hasCarry = lowerProduct > low
     if (hasCarry) high++
   }
-  if (low == UNDECIDED && (power < -27 || power > 55)) return UNDECIDED
+  // Powers from -27 to 55 are exact, so the product is too.
+  const isPowerExact = power >= -27 && power <= 55
+  if (low == UNDECIDED && !isPowerExact) return UNDECIDED
+
+  // Step 2: the exponent, and the highest 54 bits: one more than a double has, for rounding.
   const highestBit = high >>> 63
   const shift = highestBit + 9
   let fraction = high >>> shift
-  // 217706 / 2^16 approximates the binary logarithm of 10. 1023 is the bias of the exponents of doubles.
-  let exponent = <i64>((217706 * power) >> 16) + 63 + <i64>highestBit - <i64>leadingZeros + 1023
-  // Subnormal or out of range. This is rare, so the host parses the number.
-  if (exponent <= 0 || exponent >= 0x7fe) return UNDECIDED
-  // Exactly between two doubles. IEEE 754 rounds to even, so the bit that would round up is removed.
-  if (low <= 1 && power >= -4 && power <= 23 && (fraction & 3) == 1 && fraction << shift == high) fraction &= ~(<u64>1)
+  // 217706 / 2^16 approximates the binary logarithm of 10.
+  const binaryExponent = <i64>((217706 * power) >> 16) + 63 + <i64>highestBit - <i64>leadingZeros
+  let exponent = binaryExponent + EXPONENT_BIAS
+  // The host parses the rare numbers that are subnormal or out of range.
+  if (exponent <= 0 || exponent >= MAX_EXPONENT) return UNDECIDED
+
+  // Step 3: rounds to 53 bits. Exactly between two doubles, IEEE 754 rounds to even, so the lowest bit, which would
+  // round up, is removed. Only these powers can give such a number.
+  const mayBeHalfway = low <= 1 && power >= -4 && power <= 23
+  if (mayBeHalfway && (fraction & 3) == 1 && fraction << shift == high) fraction &= ~(<u64>1)
   fraction = (fraction + (fraction & 1)) >>> 1
-  if (fraction >= (<u64>1) << 53) {
-    fraction = (<u64>1) << 52
+  const hasRoundedTo54Bits = fraction >= IMPLIED_ONE << 1
+  if (hasRoundedTo54Bits) {
+    fraction = IMPLIED_ONE
     exponent++
   }
-  return (fraction & ~((<u64>1) << 52)) | (<u64>exponent << 52)
+  return (fraction & ~IMPLIED_ONE) | (<u64>exponent << FRACTION_BITS)
 }
 
 /** Returns the upper 64 bits of a 128-bit product. */

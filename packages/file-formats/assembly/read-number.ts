@@ -54,50 +54,57 @@ declare function exponentFits(from: usize, length: i32): i32
 export function readNumber(from: usize, to: usize): u8 {
   if (<i32>(to - from) > MAX_NUMBER_BYTES) return TEXT
   const negative = <u32>load<u8>(from) == MINUS
-  const start = negative ? from + 1 : from
-  let at = start
+  const firstDigit = negative ? from + 1 : from
+  let at = firstDigit
   // Overflows after 19 digits, but is not used for such numbers.
-  let value: u64 = 0
+  let integer: u64 = 0
   while (at < to) {
     const digit = digitAt(at)
     if (digit > 9) break
-    value = value * 10 + <u64>digit
+    integer = integer * 10 + <u64>digit
     at++
   }
-  const digits = <i32>(at - start)
-  if (digits > 1 && load<u8>(start) == ZERO) return TEXT
-  const isLoneZero = digits == 1 && value == 0
-  const significantDigits = isLoneZero ? 0 : digits
-  integerDigits = <u8>significantDigits
+  const digits = <i32>(at - firstDigit)
+  const hasLeadingZero = digits > 1 && load<u8>(firstDigit) == ZERO
+  if (hasLeadingZero) return TEXT
+  const isSingleZero = digits == 1 && integer == 0
+  integerDigits = isSingleZero ? 0 : <u8>digits
   scale = 0
   integerSize = FITS_SMALLINT
-  if (at == to) {
-    if (digits == 0) return TEXT
-    if (negative && isLoneZero) return DOUBLE
-    integerSize = smallestIntegerSize(digits, negative, value)
-    return INTEGER
-  }
-  if (load<u8>(at) == decimal) {
+  if (at == to) return kindOfInteger(digits, negative, integer)
+  const hasPoint = load<u8>(at) == decimal
+  if (!hasPoint && digits == 0) return TEXT
+  if (hasPoint) {
     const fraction = at + 1
     at = skipDigits(fraction, to)
-    const places = <i32>(at - fraction)
-    if (places == 0) return TEXT
-    scale = <u8>places
-    if (at == to) return significantDigits + places <= MAX_PRECISION ? DECIMAL : DOUBLE
-  } else if (digits == 0) return TEXT
-  // The digits of a number with an exponent do not determine its size.
+    if (at == fraction) return TEXT
+    scale = <u8>(at - fraction)
+    if (at == to) return <i32>integerDigits + <i32>scale <= MAX_PRECISION ? DECIMAL : DOUBLE
+  }
+  // Only an exponent can follow. The digits before it do not determine the size of the number.
   integerDigits = 0
   scale = 0
-  return endsWithExponent(from, at, to) && !looksLikeCode(start, to) ? DOUBLE : TEXT
+  const isDouble = endsWithExponent(from, at, to) && !looksLikeCode(firstDigit, to)
+  return isDouble ? DOUBLE : TEXT
 }
 
-/** Returns the smallest size for an integer. `value` is its absolute value, which is exact for up to 19 digits. */
-@inline function smallestIntegerSize(digits: i32, negative: bool, value: u64): u8 {
-  const sign: u64 = negative ? 1 : 0
+/** Returns the kind of a value that is an optional minus and `digits` digits. Sets `integerSize` for an integer. */
+@inline function kindOfInteger(digits: i32, negative: bool, absoluteValue: u64): u8 {
+  if (digits == 0) return TEXT
+  const isNegativeZero = negative && digits == 1 && absoluteValue == 0
+  if (isNegativeZero) return DOUBLE
+  integerSize = smallestIntegerSize(digits, negative, absoluteValue)
+  return INTEGER
+}
+
+/** Returns the smallest size for an integer. `absoluteValue` is exact for up to 19 digits. */
+@inline function smallestIntegerSize(digits: i32, negative: bool, absoluteValue: u64): u8 {
   if (digits > 19) return EXCEEDS_BIGINT
-  if (value <= <u64>i16.MAX_VALUE + sign) return FITS_SMALLINT
-  if (value <= <u64>i32.MAX_VALUE + sign) return FITS_INTEGER
-  return value <= <u64>i64.MAX_VALUE + sign ? FITS_BIGINT : EXCEEDS_BIGINT
+  // The range of negative integers is larger by 1.
+  const extra: u64 = negative ? 1 : 0
+  if (absoluteValue <= <u64>i16.MAX_VALUE + extra) return FITS_SMALLINT
+  if (absoluteValue <= <u64>i32.MAX_VALUE + extra) return FITS_INTEGER
+  return absoluteValue <= <u64>i64.MAX_VALUE + extra ? FITS_BIGINT : EXCEEDS_BIGINT
 }
 
 /**

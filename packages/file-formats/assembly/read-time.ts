@@ -9,6 +9,7 @@ const COLON: u8 = 58
 const T: u8 = 84
 const Z: u8 = 90
 
+const MICROSECONDS_OF_SECOND: i64 = 1_000_000
 const MICROSECONDS_OF_DAY: i64 = 86_400_000_000
 
 export const INFERABLE_DATE_FORMATS: u8 = 0x7f
@@ -21,7 +22,7 @@ let microseconds: i64 = 0
 let zoneStart: usize = 0
 
 /**
- * Reads a date or time for `recordTimeFormat` and `lastTimestamp`. Returns its kind:
+ * Reads a date or time. Returns its kind. `recordTimeFormat` and `lastTimestamp` then refer to it.
  *
  * - DATE: `yyyy-mm-dd` or another allowed format.
  * - TIMESTAMP: a date, `T` or a space, and `hh:mm[:ss[.f{1,6}]]`.
@@ -32,33 +33,46 @@ let zoneStart: usize = 0
 export function readTime(from: usize, to: usize, allowedFormats: u8): u8 {
   if (!readDate(from, to, allowedFormats)) return TEXT
   microseconds = 0
-  const time = from + dateBytes
-  if (time == to) return DATE
-  const separator = load<u8>(time)
-  if ((separator != T && separator != SPACE) || to - time < 6) return TEXT
-  const hour = twoDigits(time + 1)
-  const minute = twoDigits(time + 4)
-  if (hour > 23 || load<u8>(time, 3) != COLON || minute > 59) return TEXT
-  microseconds = <i64>(hour * 3600 + minute * 60) * 1_000_000
-  let at = time + 6
-  if (at + 3 <= to && load<u8>(at) == COLON) {
-    const second = twoDigits(at + 1)
-    if (second > 59) return TEXT
-    microseconds += <i64>second * 1_000_000
-    at += 3
-    if (at < to && load<u8>(at) == POINT) {
-      at = readFraction(at + 1, to)
-      if (at == 0) return TEXT
-    }
-  }
-  zoneStart = at
-  if (at == to) return TIMESTAMP
-  return readZone(at, to) ? TIMESTAMPTZ : TEXT
+  const dateEnd = from + dateBytes
+  if (dateEnd == to) return DATE
+  zoneStart = readTimeOfDay(dateEnd, to)
+  if (zoneStart == NO_TIME) return TEXT
+  if (zoneStart == to) return TIMESTAMP
+  return readZone(zoneStart, to) ? TIMESTAMPTZ : TEXT
+}
+
+/** The result of `readTimeOfDay` and `readFraction` if they do not find what they read. */
+const NO_TIME: usize = 0
+/** The bytes of `Thh:mm` and of `:ss`. */
+const HOUR_AND_MINUTE_BYTES: usize = 6
+const SECOND_BYTES: usize = 3
+
+/**
+ * Reads `Thh:mm[:ss[.f{1,6}]]`, where a space may replace the `T`. Sets `microseconds`. Returns the position after it,
+ * or NO_TIME.
+ */
+@inline function readTimeOfDay(from: usize, to: usize): usize {
+  const separator = load<u8>(from)
+  if ((separator != T && separator != SPACE) || to - from < HOUR_AND_MINUTE_BYTES) return NO_TIME
+  const hour = twoDigits(from + 1)
+  const minute = twoDigits(from + 4)
+  // `twoDigits` returns a large number for other characters.
+  if (hour > 23 || load<u8>(from, 3) != COLON || minute > 59) return NO_TIME
+  microseconds = <i64>(hour * 3600 + minute * 60) * MICROSECONDS_OF_SECOND
+  const afterMinute = from + HOUR_AND_MINUTE_BYTES
+  const hasSecond = afterMinute + SECOND_BYTES <= to && load<u8>(afterMinute) == COLON
+  if (!hasSecond) return afterMinute
+  const second = twoDigits(afterMinute + 1)
+  if (second > 59) return NO_TIME
+  microseconds += <i64>second * MICROSECONDS_OF_SECOND
+  const afterSecond = afterMinute + SECOND_BYTES
+  const hasFraction = afterSecond < to && load<u8>(afterSecond) == POINT
+  return hasFraction ? readFraction(afterSecond + 1, to) : afterSecond
 }
 
 /**
- * Adds a fraction of a second, of one to six digits, to `microseconds`. Returns the position after it, or 0 if it has
- * another number of digits.
+ * Adds a fraction of a second, of one to six digits, to `microseconds`. Returns the position after it, or NO_TIME if it
+ * has another number of digits.
  */
 @inline function readFraction(from: usize, to: usize): usize {
   let at = from
@@ -66,11 +80,11 @@ export function readTime(from: usize, to: usize, allowedFormats: u8): u8 {
   while (at < to) {
     const digit = <u32>load<u8>(at) - 48
     if (digit > 9) break
-    if (at - from == 6) return 0
+    if (at - from == 6) return NO_TIME
     value = value * 10 + <i64>digit
     at++
   }
-  if (at == from) return 0
+  if (at == from) return NO_TIME
   for (let digits = at - from; digits < 6; digits++) value *= 10
   microseconds += value
   return at
@@ -88,21 +102,22 @@ export function readTime(from: usize, to: usize, allowedFormats: u8): u8 {
 }
 
 /**
- * Reads a time zone and subtracts its offset from `microseconds`. Returns false if it is invalid. PostgreSQL accepts
- * offsets up to 15:59.
+ * Reads a time zone, `Z`, `±hh`, `±hhmm` or `±hh:mm`, and subtracts its offset from `microseconds`. Returns false if it
+ * is invalid. PostgreSQL accepts offsets up to 15:59.
  */
-function readZone(at: usize, to: usize): bool {
-  const length = <i32>(to - at)
-  const sign = load<u8>(at)
+function readZone(from: usize, to: usize): bool {
+  const length = <i32>(to - from)
+  const sign = load<u8>(from)
   if (sign == Z) return length == 1
   if ((sign != PLUS && sign != MINUS) || length < 3) return false
-  const hours = twoDigits(at + 1)
+  const hours = twoDigits(from + 1)
   let minutes = 0
-  if (length == 5) minutes = twoDigits(at + 3)
-  else if (length == 6 && load<u8>(at, 3) == COLON) minutes = twoDigits(at + 4)
+  if (length == 5) minutes = twoDigits(from + 3)
+  else if (length == 6 && load<u8>(from, 3) == COLON) minutes = twoDigits(from + 4)
   else if (length != 3) return false
+  // `twoDigits` returns a large number for other characters.
   if (hours > 15 || minutes > 59) return false
-  const offset = <i64>(hours * 3600 + minutes * 60) * 1_000_000
+  const offset = <i64>(hours * 3600 + minutes * 60) * MICROSECONDS_OF_SECOND
   microseconds += sign == MINUS ? offset : -offset
   return true
 }

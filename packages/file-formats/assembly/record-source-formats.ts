@@ -43,11 +43,43 @@ const NOT_TITLE: u32 = 0x200
 const MAX_FRACTION_DIGITS: i32 = 200
 const MAX_INTEGER_DIGITS: i32 = 19
 
-/** Adds flags to those of a column. The date formats are the upper 16 bits. */
+/** The flags u16 @16 and the date formats u8 @18 are read and written together as a u32. */
+@inline function flagsAt(state: usize): u32 {
+  return load<u32>(state, 16)
+}
+
 @inline function addFlags(state: usize, flags: u32): void {
-  const oldFlags = load<u32>(state, 16)
-  const newFlags = oldFlags | flags
-  if (newFlags != oldFlags) store<u32>(state, newFlags, 16)
+  const newFlags = flagsAt(state) | flags
+  if (newFlags != flagsAt(state)) store<u32>(state, newFlags, 16)
+}
+
+@inline function dateFormatFlags(dateFormats: u8): u32 {
+  return <u32>dateFormats << 16
+}
+
+/** Stored as 20 minus the digits, so that 0 means that no such integer has been written yet. */
+@inline function recordUnpaddedDigits(state: usize, digits: i32): void {
+  const stored = 20 - digits
+  const isShorter = stored > <i32>load<u8>(state, 20)
+  if (isShorter) store<u8>(state, <u8>stored, 20)
+}
+
+/** Returns the digits of the integers with leading zeros, or 0. */
+@inline function paddedDigitsAt(state: usize): i32 {
+  return <i32>load<u8>(state, 22)
+}
+
+@inline function setPaddedDigits(state: usize, digits: i32): void {
+  store<u8>(state, <u8>digits, 22)
+}
+
+/** Returns the text of the time zone as an integer. */
+@inline function zoneTextAt(state: usize): u64 {
+  return load<u64>(state, 24)
+}
+
+@inline function setZoneText(state: usize, zoneText: u64): void {
+  store<u64>(state, zoneText, 24)
 }
 
 /**
@@ -61,20 +93,22 @@ const MAX_INTEGER_DIGITS: i32 = 19
   return 0
 }
 
-/** Records how an integer with digits from `firstDigit` to `to` is printed. */
+/**
+ * Records how an integer with digits from `firstDigit` to `to` is printed: the smallest number of digits without
+ * leading zeros, and the number of digits with them, as in 007. The integer is irregular if it is -0, has a plus, too
+ * many digits, or another number of digits than earlier integers with leading zeros.
+ */
 export function recordInteger(state: usize, sign: u8, firstDigit: usize, to: usize): void {
   const digits = <i32>(to - firstDigit)
-  const isPadded = digits > 1 && load<u8>(firstDigit) == ZERO
-  const isZeroWithMinus = sign == MINUS && load<u8>(firstDigit) == ZERO
+  const startsWithZero = load<u8>(firstDigit) == ZERO
+  const isZeroWithMinus = sign == MINUS && startsWithZero
   if (sign == PLUS || isZeroWithMinus || digits > MAX_INTEGER_DIGITS) return addFlags(state, VALUE | IRREGULAR)
   addFlags(state, VALUE)
-  if (!isPadded) {
-    if (20 - digits > <i32>load<u8>(state, 20)) store<u8>(state, <u8>(20 - digits), 20)
-    return
-  }
-  const recordedDigits = <i32>load<u8>(state, 22)
-  if (recordedDigits == 0) store<u8>(state, <u8>digits, 22)
-  else if (recordedDigits != digits) addFlags(state, IRREGULAR)
+  const isPadded = digits > 1 && startsWithZero
+  if (!isPadded) return recordUnpaddedDigits(state, digits)
+  const earlierDigits = paddedDigitsAt(state)
+  if (earlierDigits == 0) setPaddedDigits(state, digits)
+  else if (earlierDigits != digits) addFlags(state, IRREGULAR)
 }
 
 /** Records how a decimal with digits from `digits` to `point` and from `fraction` to `to` is printed. */
@@ -109,30 +143,37 @@ function isZero(from: usize, to: usize): bool {
 
 /** Records how a date without a time of day is printed. */
 @inline export function recordDate(state: usize, dateFormats: u8): void {
-  addFlags(state, VALUE | DATE_ONLY | (<u32>dateFormats << 16))
+  addFlags(state, VALUE | DATE_ONLY | dateFormatFlags(dateFormats))
 }
 
 /** The bytes of a time with seconds and the separator before it, such as `T12:30:45`. */
 const TIME_WITH_SECONDS_BYTES: i32 = 9
 
 /**
- * Records how a date with a time of day is printed. The time, with the separator before it, is from `time` to `zone`.
- * The time zone is from `zone` to `to`: at most six bytes, and none in a time without a zone.
+ * Records how a date with a time of day is printed: the separator before the time, seconds, digits of their fraction,
+ * and the zone. The time, with the separator, is from `time` to `zone`. The time zone is from `zone` to `to`: at most
+ * six bytes, and none in a time without a zone.
  */
 export function recordTime(state: usize, dateFormats: u8, time: usize, zone: usize, to: usize): void {
-  let flags = VALUE | (<u32>dateFormats << 16) | (load<u8>(time) == SPACE ? SPACE_BETWEEN : T_BETWEEN)
+  const isFirstTime = (flagsAt(state) & (T_BETWEEN | SPACE_BETWEEN)) == 0
+  let flags = VALUE | dateFormatFlags(dateFormats)
+  flags |= load<u8>(time) == SPACE ? SPACE_BETWEEN : T_BETWEEN
   const timeBytes = <i32>(zone - time)
-  // A fraction begins with a point.
-  const scale = max<i32>(timeBytes - TIME_WITH_SECONDS_BYTES - 1, 0)
   flags |= timeBytes < TIME_WITH_SECONDS_BYTES ? NO_SECONDS : SECONDS
+  const pointBytes = 1
+  const scale = max<i32>(timeBytes - TIME_WITH_SECONDS_BYTES - pointBytes, 0)
   if (scale > 0 && load<u8>(zone - 1) == ZERO) flags |= TRAILING_ZERO
   flags |= recordScale(state, scale)
-  // The text of the zone as an integer, without the bytes after it.
-  const zoneText = load<u64>(zone) & (((<u64>1) << (<u64>(to - zone) * 8)) - 1)
-  const isFirst = (load<u32>(state, 16) & (T_BETWEEN | SPACE_BETWEEN)) == 0
-  if (isFirst) store<u64>(state, zoneText, 24)
-  else if (load<u64>(state, 24) != zoneText) flags |= MIXED_ZONES
+  const zoneText = readShortText(zone, to)
+  if (isFirstTime) setZoneText(state, zoneText)
+  else if (zoneText != zoneTextAt(state)) flags |= MIXED_ZONES
   addFlags(state, flags)
+}
+
+/** Returns a text of at most seven bytes as an integer: the first character is the lowest byte. */
+@inline function readShortText(from: usize, to: usize): u64 {
+  const mask = ((<u64>1) << (<u64>(to - from) * 8)) - 1
+  return load<u64>(from) & mask
 }
 
 /** The index of the pair 1 and 0, which have no uppercase form. */

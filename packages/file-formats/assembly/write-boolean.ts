@@ -14,17 +14,23 @@ const MAX_WORD_BYTES: usize = 5
 export function writeBoolean(out: usize, from: usize, to: usize, inferred: bool, state: usize): i32 {
   const length = to - from
   if (length > MAX_WORD_BYTES) return DOES_NOT_FIT
-  const mask = ((<u64>1) << (<u64>length * 8)) - 1
-  const word = load<u64>(from) & mask
-  const lowercaseWord = word | (LOWERCASE_BITS & mask)
+  const bytesOfWord = ((<u64>1) << (<u64>length * 8)) - 1
+  const word = load<u64>(from) & bytesOfWord
+  const lowercaseWord = word | (LOWERCASE_BITS & bytesOfWord)
   const trueIndex = findTrueWord(lowercaseWord)
   const isTrue = trueIndex >= 0
   const wordIndex = isTrue ? trueIndex : findFalseWord(lowercaseWord)
-  if (wordIndex < 0 || (inferred && wordIndex != 0)) return DOES_NOT_FIT
-  recordBoolean(state, wordIndex, <i32>length, lowercaseWord ^ word)
+  const isWord = wordIndex >= 0
+  const isAccepted = isWord && (!inferred || wordIndex == TRUE_AND_FALSE)
+  if (!isAccepted) return DOES_NOT_FIT
+  const uppercaseBits = lowercaseWord ^ word
+  recordBoolean(state, wordIndex, <i32>length, uppercaseBits)
   store<u8>(out, isTrue ? 1 : 0)
   return 1
 }
+
+/** The index of the words `true` and `false`. */
+const TRUE_AND_FALSE: i32 = 0
 
 // The words as integers: the first character is the lowest byte.
 const TRUE: u64 = 0x65757274

@@ -1,7 +1,7 @@
 import { PLUS, MINUS, ZERO, LOWER_E } from './ascii'
 import { widenDigits } from './column-state'
 import { WITHOUT_EXPONENT, WITHOUT_EXPONENT_BYTES } from './memory-layout'
-import { decimal } from './read-number'
+import { decimal, skipDigits } from './read-number'
 import { recordDecimal } from './record-source-formats'
 import { DOES_NOT_FIT } from './value-result-codes'
 
@@ -30,23 +30,23 @@ const NEGATIVE_SIGN: i32 = 0x4000
  * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric. Returns the length, or DOES_NOT_FIT if the text is not
  * such a number or has more integer or decimal digits than the column allows. In a column with an inferred type, a
  * number that read-number.ts would not infer as a decimal does not fit either, and the column's state records the
- * numbers of digits. With `mayHaveExponent`, the number may have an exponent: doubles are written so to a column that
- * is numeric in the table.
+ * numbers of digits. With `mayHaveExponent`, the text may also be `[+-]digits[.digits]e[+-]digits`.
  */
 export function writeNumeric(
   out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, mayHaveExponent: bool,
   state: usize,
 ): i32 {
   if (to - from > MAX_TEXT_BYTES) return DOES_NOT_FIT
-  const exponent = mayHaveExponent ? findExponent(from, to) : 0
-  if (exponent == 0) return writeWithoutExponent(out, from, to, maxIntegerDigits, maxScale, inferred, state)
-  const end = removeExponent(from, exponent, to)
-  if (end == 0) return DOES_NOT_FIT
+  const exponentSign = mayHaveExponent ? findExponentSign(from, to) : 0
+  const hasExponent = exponentSign != 0
+  if (!hasExponent) return writeWithoutExponent(out, from, to, maxIntegerDigits, maxScale, inferred, state)
+  const end = removeExponent(from, exponentSign, to)
+  if (end == NOT_A_NUMBER) return DOES_NOT_FIT
   return writeWithoutExponent(out, WITHOUT_EXPONENT, end, maxIntegerDigits, maxScale, false, state)
 }
 
 /** Returns the position of the exponent's `e` or `E`, or 0. */
-function findExponent(from: usize, to: usize): usize {
+function findExponentSign(from: usize, to: usize): usize {
   for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 0x20) == LOWER_E) return at
   return 0
 }
@@ -54,7 +54,9 @@ function findExponent(from: usize, to: usize): usize {
 /** A result of `readExponent` that is larger than every exponent. */
 const INVALID_EXPONENT: i32 = i32.MAX_VALUE
 
-/** Reads `[+-]digits`, up to the exponent 9999. */
+const MAX_EXPONENT: i32 = 9999
+
+/** Reads `[+-]digits`. Returns INVALID_EXPONENT for other texts and exponents above MAX_EXPONENT. */
 function readExponent(from: usize, to: usize): i32 {
   let at = from
   const isNegative = at < to && load<u8>(at) == MINUS
@@ -62,78 +64,91 @@ function readExponent(from: usize, to: usize): i32 {
   if (at == to) return INVALID_EXPONENT
   let exponent = 0
   for (; at < to; at++) {
-    if (!isDigit(at) || exponent > 999) return INVALID_EXPONENT
+    if (!isDigit(at)) return INVALID_EXPONENT
     exponent = exponent * 10 + <i32>load<u8>(at) - 48
+    if (exponent > MAX_EXPONENT) return INVALID_EXPONENT
   }
   return isNegative ? -exponent : exponent
 }
 
+/** The result of `removeExponent` for other texts. */
+const NOT_A_NUMBER: usize = 0
+
 /**
  * Writes a number without its exponent to WITHOUT_EXPONENT: `1.5e3` becomes `1500`. `exponentSign` is the position of
- * the `e`. Returns the position after the number. Returns 0 if the text is not `[+-]digits[.digits]` with an exponent,
- * or if the number becomes too long.
+ * the `e`. Returns the position after the written number. Returns NOT_A_NUMBER if the text is not `[+-]digits[.digits]`
+ * with an exponent, or if the number becomes too long.
  */
 function removeExponent(from: usize, exponentSign: usize, to: usize): usize {
   const exponent = readExponent(exponentSign + 1, to)
-  if (exponent == INVALID_EXPONENT) return 0
-  const hasSign = isSign(from)
-  const firstDigit = hasSign ? from + 1 : from
-  let point = firstDigit
-  while (point < exponentSign && isDigit(point)) point++
+  if (exponent == INVALID_EXPONENT) return NOT_A_NUMBER
+  const firstDigit = isSign(from) ? from + 1 : from
+  const point = skipDigits(firstDigit, exponentSign)
   const hasPoint = point < exponentSign
+  if (hasPoint && load<u8>(point) != decimal) return NOT_A_NUMBER
   const fraction = hasPoint ? point + 1 : point
-  if (hasPoint && (load<u8>(point) != decimal || fraction == exponentSign)) return 0
-  for (let at = fraction; at < exponentSign; at++) if (!isDigit(at)) return 0
+  const hasEmptyFraction = hasPoint && fraction == exponentSign
+  if (hasEmptyFraction || skipDigits(fraction, exponentSign) != exponentSign) return NOT_A_NUMBER
+  const hasNoDigit = !hasPoint && point == firstDigit
+  return hasNoDigit ? NOT_A_NUMBER : writeShifted(from, firstDigit, point, fraction, exponentSign, exponent)
+}
+
+/**
+ * Writes a number to WITHOUT_EXPONENT with its decimal point `exponent` digits further right. The number has integer
+ * digits from `firstDigit` to `point`, and decimal digits from `fraction` to `to`. Returns the position after the
+ * written number, or NOT_A_NUMBER if it becomes too long.
+ */
+function writeShifted(
+  from: usize, firstDigit: usize, point: usize, fraction: usize, to: usize, exponent: i32,
+): usize {
   const integerDigits = <i32>(point - firstDigit)
-  const digits = integerDigits + <i32>(exponentSign - fraction)
-  if (digits == 0) return 0
-  // The digits are numbered from 0 in the text. The new point is before digit `newPoint`. Digits that the text does not
-  // have are zeros: those before digit 0, with one before the point, and those up to the point.
+  const digits = integerDigits + <i32>(to - fraction)
+  // The digits of the number have the indexes 0 to `digits` - 1. The new point is before the index `newPoint`. If it is
+  // outside these digits, zeros fill the gap, and one more zero is before a point at the start.
   const newPoint = integerDigits + exponent
   const first = newPoint < 1 ? newPoint - 1 : 0
   const end = max<i32>(newPoint, digits)
-  // A sign and a point may be added.
-  if (<usize>(end - first) + 3 > WITHOUT_EXPONENT_BYTES) return 0
+  const signAndPointBytes = 2
+  if (<usize>(end - first) + signAndPointBytes >= WITHOUT_EXPONENT_BYTES) return NOT_A_NUMBER
   let out = WITHOUT_EXPONENT
-  if (hasSign) store<u8>(out++, load<u8>(from))
-  for (let digit = first; digit < end; digit++) {
-    if (digit == newPoint) store<u8>(out++, decimal)
-    const isInText = digit >= 0 && digit < digits
-    const source = digit < integerDigits ? firstDigit + <usize>digit : fraction + <usize>(digit - integerDigits)
-    store<u8>(out++, isInText ? load<u8>(source) : ZERO)
+  if (isSign(from)) store<u8>(out++, load<u8>(from))
+  for (let index = first; index < end; index++) {
+    if (index == newPoint) store<u8>(out++, decimal)
+    const isFilledWithZero = index < 0 || index >= digits
+    const source = index < integerDigits ? firstDigit + <usize>index : fraction + <usize>(index - integerDigits)
+    store<u8>(out++, isFilledWithZero ? ZERO : load<u8>(source))
   }
   return out
 }
 
 /**
- * Writes a number without an exponent as a binary numeric, and records in the column's state how it is printed. Returns
- * the length, or DOES_NOT_FIT.
+ * Writes `[+-]digits[.digits]` as a binary numeric, and records in the column's state how it is printed. Returns the
+ * length, or DOES_NOT_FIT if the text is not such a number or has too many digits for the column.
  */
 function writeWithoutExponent(
   out: usize, from: usize, to: usize, maxIntegerDigits: i32, maxScale: i32, inferred: bool, state: usize,
 ): i32 {
   const sign = load<u8>(from)
   const firstDigit = sign == MINUS || sign == PLUS ? from + 1 : from
-  let point = firstDigit
-  while (point < to && isDigit(point)) point++
-  let fraction = point
-  if (point < to) {
-    if (load<u8>(point) != decimal) return DOES_NOT_FIT
-    fraction = point + 1
-    let end = fraction
-    while (end < to && isDigit(end)) end++
-    if (end != to || end == fraction) return DOES_NOT_FIT
-  } else if (point == firstDigit) return DOES_NOT_FIT
+  const point = skipDigits(firstDigit, to)
+  const hasPoint = point < to
+  if (hasPoint && load<u8>(point) != decimal) return DOES_NOT_FIT
+  const fraction = hasPoint ? point + 1 : point
+  const isComplete = hasPoint ? fraction < to && skipDigits(fraction, to) == to : point > firstDigit
+  if (!isComplete) return DOES_NOT_FIT
   if (inferred && !isInferableNumber(sign, firstDigit, point, to)) return DOES_NOT_FIT
   let firstSignificant = firstDigit
   while (firstSignificant < point && load<u8>(firstSignificant) == ZERO) firstSignificant++
   const integerDigits = <i32>(point - firstSignificant)
   const scale = <i32>(to - fraction)
-  if (maxIntegerDigits != UNLIMITED && integerDigits > maxIntegerDigits) return DOES_NOT_FIT
-  if (maxScale != UNLIMITED && scale > maxScale) return DOES_NOT_FIT
+  if (!isWithin(integerDigits, maxIntegerDigits) || !isWithin(scale, maxScale)) return DOES_NOT_FIT
   if (inferred) widenDigits(state, integerDigits, scale)
   recordDecimal(state, sign, firstDigit, point, fraction, to)
   return writeBinaryNumeric(out, sign, firstSignificant, point, fraction, to)
+}
+
+@inline function isWithin(digits: i32, maxDigits: i32): bool {
+  return maxDigits == UNLIMITED || digits <= maxDigits
 }
 
 /**

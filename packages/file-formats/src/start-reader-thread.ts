@@ -97,14 +97,14 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 /**
  * Requests all rows of the file that a thread has opened, and yields them in chunks. Returns the result of the job,
  * which is then finished. If the types were too narrow, returns the wider types instead; the caller may call this again
- * with them.
+ * with them. In all other cases, ends the thread: after an error, and if the consumer stops reading.
  */
 export async function* receiveRows<Result, Widened>(
   thread: ReaderThread<Result, unknown, Widened>,
   types: readonly StoredType[],
   report: ReadReporter,
 ): AsyncGenerator<TupleChunk, { result: Result } | { widened: Widened }, void> {
-  let canRequestAgain = false
+  let keepsThread = false
   try {
     thread.send({ kind: 'encode', types })
     for (;;) {
@@ -120,11 +120,11 @@ export async function* receiveRows<Result, Widened>(
         thread.release()
         return { result: message.result }
       } else if (message.kind === 'widened') {
-        canRequestAgain = true
+        keepsThread = true
         return { widened: message.widened }
       }
     }
   } finally {
-    if (!canRequestAgain) await thread[Symbol.asyncDispose]()
+    if (!keepsThread) await thread[Symbol.asyncDispose]()
   }
 }

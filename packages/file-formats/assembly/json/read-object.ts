@@ -40,56 +40,95 @@ export function resetColumns(): void {
   spellingsEnd = SPELLINGS
 }
 
-/** Adds a column for a key. Stores its spelling if there is space. The host calls this, and knows all spellings. */
+/**
+ * Adds a column for a key. Copies the key's spelling to SPELLINGS if there is space, so that later keys are compared
+ * with it; otherwise, the host finds its column. The host calls this.
+ */
 export function addColumn(from: usize, length: usize): void {
-  const key = KEYS + <usize>width * 8
+  const hasSpace = spellingsEnd + length + SPELLING_PADDING <= SPELLINGS + SPELLINGS_BYTES
+  setKey(width, hasSpace ? spellingsEnd : NOT_STORED, length)
   width++
-  const isStored = spellingsEnd + length + SPELLING_PADDING <= SPELLINGS + SPELLINGS_BYTES
-  store<u32>(key, isStored ? <u32>spellingsEnd : 0)
-  store<u32>(key, <u32>length, 4)
-  if (!isStored) return
+  if (!hasSpace) return
   memory.copy(spellingsEnd, from, length)
   spellingsEnd += length + SPELLING_PADDING
 }
 
+/** The address of a spelling that is not in SPELLINGS. */
+const NOT_STORED: usize = 0
+
+// An entry of KEYS: the address of the spelling u32 @0, its length u32 @4.
+const KEY_ENTRY_BYTES: usize = 8
+
+@inline function keyEntryOf(column: i32): usize {
+  return KEYS + <usize>column * KEY_ENTRY_BYTES
+}
+
+@inline function setKey(column: i32, spelling: usize, length: usize): void {
+  store<u32>(keyEntryOf(column), <u32>spelling)
+  store<u32>(keyEntryOf(column), <u32>length, 4)
+}
+
+@inline function spellingOf(column: i32): usize {
+  return <usize>load<u32>(keyEntryOf(column))
+}
+
+@inline function spellingLengthOf(column: i32): usize {
+  return <usize>load<u32>(keyEntryOf(column), 4)
+}
+
 /**
  * Reads the object at `from`: stores the positions and kinds of its values by column. Returns the position after the
- * object, ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts. The keys are expected in the order of
- * the columns.
+ * object, ENDS_EARLY or INVALID_JSON. Of duplicate keys, the last value counts. Keys are found faster if they have the
+ * order of the columns.
  */
 export function readObject(from: usize, end: usize): i32 {
   memory.fill(KINDS, ABSENT_VALUE, <usize>width)
   unstorableColumn = -1
   let expectedColumn = 0
   let at = skipSpace(from + 1, end)
-  if (at < end && load<u8>(at) == CLOSE_OBJECT) return <i32>at + 1
+  const isEmpty = at < end && load<u8>(at) == CLOSE_OBJECT
+  if (isEmpty) return <i32>at + 1
   while (true) {
     if (at >= end) return ENDS_EARLY
     if (load<u8>(at) != QUOTE) return reportSyntaxError(KEY_EXPECTED, at)
     let column = expectedColumn
     let keyEnd = skipKey(column, at, end)
-    if (keyEnd == 0) {
-      column = findColumn(expectedColumn, at, end)
-      if (column >= 0) keyEnd = <i32>at + 2 + keyLength(column)
-      else {
-        keyEnd = scanString(at, end)
-        if (keyEnd < 0) return keyEnd
-        column = findOrAddColumnInHost(at + 1, <usize>keyEnd - 1)
-        if (column < 0) return reportSyntaxError(KEY_NOT_UTF8, at)
-      }
+    if (keyEnd == OTHER_KEY) {
+      keyEnd = readUnexpectedKey(expectedColumn, at, end)
+      if (keyEnd < 0) return keyEnd
+      column = columnOfLastKey
     }
+    expectedColumn = column + 1
     const colonEnd = scanColon(<usize>keyEnd, end)
     if (colonEnd < 0) return colonEnd
-    expectedColumn = column + 1
     const valueEnd = readValue(skipSpace(<usize>colonEnd, end), end, column)
     if (valueEnd < 0) return valueEnd
     at = skipSpace(<usize>valueEnd, end)
     if (at >= end) return ENDS_EARLY
-    const byte = load<u8>(at)
-    if (byte == CLOSE_OBJECT) return <i32>at + 1
-    if (byte != COMMA) return reportSyntaxError(COMMA_OR_BRACE_EXPECTED, at)
+    const byteAfterValue = load<u8>(at)
+    if (byteAfterValue == CLOSE_OBJECT) return <i32>at + 1
+    if (byteAfterValue != COMMA) return reportSyntaxError(COMMA_OR_BRACE_EXPECTED, at)
     at = skipSpace(at + 1, end)
   }
+}
+
+/** The two quotes around a key. */
+const BYTES_OF_QUOTES: i32 = 2
+
+/** The column that the last `readUnexpectedKey` has found. */
+let columnOfLastKey: i32 = 0
+
+/**
+ * Finds the column of a key that is not the expected one, or lets the host add one. Sets `columnOfLastKey`. Returns the
+ * position after the key, ENDS_EARLY or INVALID_JSON.
+ */
+function readUnexpectedKey(expectedColumn: i32, from: usize, end: usize): i32 {
+  columnOfLastKey = findColumn(expectedColumn, from, end)
+  if (columnOfLastKey >= 0) return <i32>(from + spellingLengthOf(columnOfLastKey)) + BYTES_OF_QUOTES
+  const keyEnd = scanString(from, end)
+  if (keyEnd < 0) return keyEnd
+  columnOfLastKey = findOrAddColumnInHost(from + 1, <usize>keyEnd - 1)
+  return columnOfLastKey < 0 ? reportSyntaxError(KEY_NOT_UTF8, from) : keyEnd
 }
 
 /** Compares the key at `from` with the expected key and with the next ones. Returns the key's column, or -1. */
@@ -98,7 +137,7 @@ function findColumn(expectedColumn: i32, from: usize, end: usize): i32 {
     let column = expectedColumn + i
     // The first key follows the last one.
     if (column >= width) column -= width
-    if (skipKey(column, from, end) != 0) return column
+    if (skipKey(column, from, end) != OTHER_KEY) return column
   }
   return -1
 }
@@ -111,19 +150,17 @@ function findOrAddColumnInHost(from: usize, to: usize): i32 {
   return column
 }
 
-@inline function keyLength(column: i32): i32 {
-  return load<i32>(KEYS + <usize>column * 8, 4)
-}
+/** The result of `skipKey` for another key. */
+const OTHER_KEY: i32 = 0
 
-/** Returns the position after the key at `from` if it has the stored spelling of the column's key, otherwise 0. */
+/** Returns the position after the key at `from` if its spelling is the stored one of a column, otherwise OTHER_KEY. */
 @inline function skipKey(column: i32, from: usize, end: usize): i32 {
-  if (column >= width) return 0
-  const key = KEYS + <usize>column * 8
-  const spelling = <usize>load<u32>(key)
-  const length = <usize>load<u32>(key, 4)
-  const closing = from + 1 + length
-  if (spelling == 0 || closing >= end || load<u8>(closing) != QUOTE) return 0
-  return isEqual(from + 1, spelling, length) ? <i32>closing + 1 : 0
+  if (column >= width) return OTHER_KEY
+  const spelling = spellingOf(column)
+  const length = spellingLengthOf(column)
+  const closingQuote = from + 1 + length
+  if (spelling == NOT_STORED || closingQuote >= end || load<u8>(closingQuote) != QUOTE) return OTHER_KEY
+  return isEqual(from + 1, spelling, length) ? <i32>closingQuote + 1 : OTHER_KEY
 }
 
 /** Compares two texts, 16 bytes at a time. May read up to 15 bytes after both texts. */

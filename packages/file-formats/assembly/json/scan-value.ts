@@ -1,4 +1,5 @@
-import { PLUS, MINUS, POINT, ZERO, LOWER_E } from '../ascii'
+import { SPACE, PLUS, MINUS, POINT, ZERO, LOWER_E } from '../ascii'
+import { BLOCK_BYTES } from '../byte-masks'
 import { MAX_DEPTH, OPEN_BRACKETS } from './json-memory'
 
 /** Results of a scan instead of a position: the available bytes end too early, or they are not valid JSON. */
@@ -126,37 +127,35 @@ export function scanValue(from: usize, end: usize): i32 {
   }
 }
 
-/** Scans a key and the colon after it. */
+/** Scans a key and the colon after it. Returns the position after the colon, ENDS_EARLY or INVALID_JSON. */
 export function scanKey(from: usize, end: usize): i32 {
   if (from >= end) return ENDS_EARLY
   if (load<u8>(from) != QUOTE) return reportSyntaxError(KEY_EXPECTED, from)
-  const closed = scanString(from, end)
-  return closed < 0 ? closed : scanColon(<usize>closed, end)
+  const keyEnd = scanString(from, end)
+  return keyEnd < 0 ? keyEnd : scanColon(<usize>keyEnd, end)
 }
 
-/** Scans a colon after optional white space. */
+/** Scans a colon after optional white space. Returns the position after it, ENDS_EARLY or INVALID_JSON. */
 export function scanColon(from: usize, end: usize): i32 {
   const at = skipSpace(from, end)
   if (at >= end) return ENDS_EARLY
   return load<u8>(at) == COLON ? <i32>at + 1 : reportSyntaxError(COLON_EXPECTED, at)
 }
 
-/** Scans a string that starts with its opening quote at `from`. */
+/**
+ * Scans the string that starts with its opening quote at `from`. Returns the position after its closing quote, ENDS_EARLY or
+ * INVALID_JSON. Adds HAS_ESCAPE to `flags` if it contains a backslash.
+ */
 export function scanString(from: usize, end: usize): i32 {
-  const quotes = i8x16.splat(QUOTE)
-  const backslashes = i8x16.splat(BACKSLASH)
-  const spaces = i8x16.splat(32)
   let at = from + 1
   while (at < end) {
-    const block = v128.load(at)
-    const special = v128.or(v128.or(i8x16.eq(block, quotes), i8x16.eq(block, backslashes)), i8x16.lt_u(block, spaces))
-    const bits = i8x16.bitmask(special)
-    if (bits == 0) {
-      at += 16
+    const specialBytes = findSpecialBytes(at)
+    if (specialBytes == 0) {
+      at += BLOCK_BYTES
       continue
     }
-    at += <usize>ctz(bits)
-    if (at >= end) break
+    at += <usize>ctz(specialBytes)
+    if (at >= end) return ENDS_EARLY
     const byte = load<u8>(at)
     if (byte == QUOTE) return <i32>at + 1
     if (byte != BACKSLASH) return reportSyntaxError(CONTROL_CHARACTER, at)
@@ -168,29 +167,66 @@ export function scanString(from: usize, end: usize): i32 {
   return ENDS_EARLY
 }
 
-/** Scans an escape sequence, such as `\n` or `\u00e9`, or the two of a surrogate pair. */
+/** Returns a mask with a bit for each of the next 16 bytes that is a quote, a backslash or a control character. */
+@inline function findSpecialBytes(at: usize): i32 {
+  const block = v128.load(at)
+  const quotes = i8x16.eq(block, i8x16.splat(QUOTE))
+  const backslashes = i8x16.eq(block, i8x16.splat(BACKSLASH))
+  const controlCharacters = i8x16.lt_u(block, i8x16.splat(SPACE))
+  return i8x16.bitmask(v128.or(v128.or(quotes, backslashes), controlCharacters))
+}
+
+/**
+ * Scans an escape sequence, such as `\n` or `\u00e9`, or the two of a surrogate pair. Returns the position after it,
+ * ENDS_EARLY or INVALID_JSON.
+ */
 function scanEscape(from: usize, end: usize): i32 {
   if (from + 1 >= end) return ENDS_EARLY
   const character = load<u8>(from, 1)
-  if (character != LOWER_U) return isEscapeCharacter(character) ? <i32>from + 2 : reportSyntaxError(BAD_ESCAPE, from)
+  if (character == LOWER_U) return scanUnicodeEscape(from, end)
+  return isEscapeCharacter(character) ? <i32>from + 2 : reportSyntaxError(BAD_ESCAPE, from)
+}
+
+/**
+ * Scans `\uXXXX`, or two of them that are a surrogate pair. Adds HAS_NUL or HAS_LONE_SURROGATE to `flags` for a
+ * character that cannot be stored. Returns the position after it, ENDS_EARLY or INVALID_JSON.
+ */
+function scanUnicodeEscape(from: usize, end: usize): i32 {
   const unit = scanEscapedUnit(from, end)
   if (unit < 0) return unit
+  const unitEnd = <i32>from + UNIT_BYTES
   if (unit == 0) flags |= HAS_NUL
-  const next = <i32>from + UNIT_BYTES
-  const isSurrogate = (unit & 0xf800) == 0xd800
-  if (!isSurrogate) return next
-  const isHighSurrogate = unit < 0xdc00
-  if (isHighSurrogate) {
-    if (from + 8 > end) return ENDS_EARLY
-    if (load<u8>(next) == BACKSLASH && load<u8>(next, 1) == LOWER_U) {
-      const secondUnit = scanEscapedUnit(next, end)
-      if (secondUnit < 0) return secondUnit
-      const isLowSurrogate = (secondUnit & 0xfc00) == 0xdc00
-      if (isLowSurrogate) return next + UNIT_BYTES
-    }
-  }
-  flags |= HAS_LONE_SURROGATE
-  return next
+  if (isHighSurrogate(unit)) {
+    const pairEnd = scanLowSurrogate(<usize>unitEnd, end)
+    if (pairEnd != NO_LOW_SURROGATE) return pairEnd
+    flags |= HAS_LONE_SURROGATE
+  } else if (isLowSurrogate(unit)) flags |= HAS_LONE_SURROGATE
+  return unitEnd
+}
+
+const NO_LOW_SURROGATE: i32 = 0
+
+/**
+ * Scans an escaped low surrogate. Returns the position after it, ENDS_EARLY, INVALID_JSON, or NO_LOW_SURROGATE if
+ * something else is at `from`.
+ */
+function scanLowSurrogate(from: usize, end: usize): i32 {
+  if (from + 2 > end) return ENDS_EARLY
+  const startsUnit = load<u8>(from) == BACKSLASH && load<u8>(from, 1) == LOWER_U
+  if (!startsUnit) return NO_LOW_SURROGATE
+  const unit = scanEscapedUnit(from, end)
+  if (unit < 0) return unit
+  return isLowSurrogate(unit) ? <i32>from + UNIT_BYTES : NO_LOW_SURROGATE
+}
+
+/** True for the first half of a surrogate pair, U+D800 to U+DBFF. */
+@inline export function isHighSurrogate(unit: i32): bool {
+  return (unit & 0xfc00) == 0xd800
+}
+
+/** True for the second half of a surrogate pair, U+DC00 to U+DFFF. */
+@inline function isLowSurrogate(unit: i32): bool {
+  return (unit & 0xfc00) == 0xdc00
 }
 
 /** True if the character can follow a backslash: one of `"\/bfnrt`. */
@@ -221,10 +257,12 @@ export function parseEscapedUnit(from: usize): i32 {
 /** Returns the value of a hexadecimal digit, or -1. */
 @inline function parseHexDigit(byte: u8): i32 {
   if (isDigit(byte)) return <i32>byte - 48
-  const lowercase = byte | 0x20
+  const lowercase = byte | LOWERCASE_BIT
   return lowercase >= LOWER_A && lowercase <= LOWER_F ? <i32>(lowercase - LOWER_A) + 10 : -1
 }
 
+/** The bit that distinguishes lowercase from uppercase in ASCII. */
+const LOWERCASE_BIT: u8 = 0x20
 const LOWER_A: u8 = 97
 const LOWER_F: u8 = 102
 const LOWER_N: u8 = 110
@@ -234,7 +272,7 @@ const LOWER_T: u8 = 116
   return byte >= 48 && byte <= 57
 }
 
-/** Scans a number, `true`, `false` or `null`. */
+/** Scans a number, `true`, `false` or `null`. Returns the position after it, ENDS_EARLY or INVALID_JSON. */
 @inline export function scanPlain(from: usize, end: usize): i32 {
   const byte = load<u8>(from)
   if (byte == MINUS || isDigit(byte)) return scanNumber(from, end)
@@ -259,44 +297,57 @@ function scanWord(word: u64, length: usize, from: usize, end: usize): i32 {
   return <i32>(from + length)
 }
 
-/** Scans a number. Returns ENDS_EARLY if no text follows the number, because it could have more digits. */
+/**
+ * Scans a number. Returns the position after it, ENDS_EARLY or INVALID_JSON. A number at the end of the available bytes
+ * ends early too, because it could have more digits. Adds HAS_HUGE_NUMBER to `flags` if JSONB cannot store it.
+ */
 function scanNumber(from: usize, end: usize): i32 {
-  let at = load<u8>(from) == MINUS ? from + 1 : from
-  const firstDigit = at
-  at = skipDigits(at, end)
+  const firstDigit = load<u8>(from) == MINUS ? from + 1 : from
+  let at = skipDigits(firstDigit, end)
   if (at == end) return ENDS_EARLY
+  const hasNoDigit = at == firstDigit
   const hasLeadingZero = load<u8>(firstDigit) == ZERO && at - firstDigit > 1
-  if (at == firstDigit || hasLeadingZero) return reportSyntaxError(BAD_NUMBER, from)
+  if (hasNoDigit || hasLeadingZero) return reportSyntaxError(BAD_NUMBER, from)
   if (load<u8>(at) == POINT) {
-    const fraction = ++at
-    at = skipDigits(at, end)
+    const fraction = at + 1
+    at = skipDigits(fraction, end)
     if (at == end) return ENDS_EARLY
     if (at == fraction) return reportSyntaxError(BAD_NUMBER, from)
   }
-  let exponent: usize = 0
-  if ((load<u8>(at) | 0x20) == LOWER_E) {
-    at++
-    if (at < end && (load<u8>(at) == PLUS || load<u8>(at) == MINUS)) at++
-    const firstExponentDigit = at
-    at = skipDigits(at, end)
-    if (at >= end) return ENDS_EARLY
-    if (at == firstExponentDigit) return reportSyntaxError(BAD_NUMBER, from)
-    if (at - firstExponentDigit > MAX_EXPONENT_DIGITS) flags |= HAS_HUGE_NUMBER
-    else for (let i = firstExponentDigit; i < at; i++) exponent = exponent * 10 + <usize>(load<u8>(i) - 48)
-  }
-  if (at - from + exponent > MAX_NUMBER_BYTES) flags |= HAS_HUGE_NUMBER
+  const hasExponent = (load<u8>(at) | LOWERCASE_BIT) == LOWER_E
+  if (hasExponent) return scanExponent(from, at + 1, end)
+  if (at - from > MAX_NUMBER_BYTES) flags |= HAS_HUGE_NUMBER
   return <i32>at
+}
+
+/** Scans the exponent after the `e` of a number that starts at `number`. The results are those of `scanNumber`. */
+function scanExponent(number: usize, from: usize, end: usize): i32 {
+  const hasSign = from < end && (load<u8>(from) == PLUS || load<u8>(from) == MINUS)
+  const firstDigit = hasSign ? from + 1 : from
+  const exponentEnd = skipDigits(firstDigit, end)
+  if (exponentEnd == end) return ENDS_EARLY
+  if (exponentEnd == firstDigit) return reportSyntaxError(BAD_NUMBER, number)
+  const hasLongExponent = exponentEnd - firstDigit > MAX_EXPONENT_DIGITS
+  if (hasLongExponent || exponentEnd - number + parseDigits(firstDigit, exponentEnd) > MAX_NUMBER_BYTES) {
+    flags |= HAS_HUGE_NUMBER
+  }
+  return <i32>exponentEnd
+}
+
+function parseDigits(from: usize, to: usize): usize {
+  let value: usize = 0
+  for (let at = from; at < to; at++) value = value * 10 + <usize>(load<u8>(at) - ZERO)
+  return value
 }
 
 /** Returns the position of the first byte that is not a digit, or `end`. Compares 16 bytes at a time. */
 function skipDigits(from: usize, end: usize): usize {
-  const zeros = i8x16.splat(48)
-  const tens = i8x16.splat(10)
-  let at = from
-  while (at < end) {
-    const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(at), zeros), tens))
-    at += <usize>ctz(~digits & 0x1ffff)
-    if (digits != 0xffff) break
+  for (let at = from; at < end; at += BLOCK_BYTES) {
+    const values = i8x16.sub(v128.load(at), i8x16.splat(ZERO))
+    const otherBytes = i8x16.bitmask(i8x16.ge_u(values, i8x16.splat(10)))
+    if (otherBytes == 0) continue
+    const firstOtherByte = at + <usize>ctz(otherBytes)
+    return firstOtherByte < end ? firstOtherByte : end
   }
-  return at < end ? at : end
+  return end
 }

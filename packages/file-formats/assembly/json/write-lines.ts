@@ -1,6 +1,6 @@
 import { readObject, width } from './read-object'
 import { skipSpace, OPEN_OBJECT } from './scan-value'
-import { BATCH_IS_FULL, writeRow, WRITTEN } from './write-row'
+import { BATCH_IS_FULL, VALUE_UNSTORABLE, writeRow, WRITTEN } from './write-row'
 
 const LF: u8 = 10
 
@@ -18,33 +18,44 @@ export let writtenRows: i32 = 0
 export let stoppedAt: usize = 0
 
 /**
- * Writes the object of each line as a row, and skips blank lines. Stops at an irregular line: one that is longer than
- * `maxLineBytes`, is not exactly one object, has a new key, or has a value that cannot be stored. Returns the reason
- * for stopping.
+ * Writes the object of each line as a row, and skips blank lines. Stops at a line that the host must read, when OUT is
+ * full, or when the text has no more line ends. Returns the reason for stopping, and sets `processedLines`,
+ * `writtenRows` and `stoppedAt`.
  */
 export function writeLines(from: usize, end: usize, maxLineBytes: usize): i32 {
-  const columns = width
   processedLines = 0
   writtenRows = 0
   stoppedAt = from
   while (true) {
-    const line = stoppedAt
-    const lineEnd = findLineEnd(line, end)
+    const lineEnd = findLineEnd(stoppedAt, end)
     if (lineEnd == end) return NO_MORE_LINES
-    const start = skipSpace(line, lineEnd)
-    if (start < lineEnd) {
-      if (lineEnd - line > maxLineBytes || load<u8>(start) != OPEN_OBJECT) return IRREGULAR_LINE
-      const objectEnd = readObject(start, lineEnd)
-      const hasNewKey = width != columns
-      if (objectEnd < 0 || hasNewKey || skipSpace(<usize>objectEnd, lineEnd) != lineEnd) return IRREGULAR_LINE
-      const outcome = writeRow(lineEnd - line)
-      if (outcome == BATCH_IS_FULL) return BATCH_IS_FULL
-      if (outcome != WRITTEN) return IRREGULAR_LINE
-      writtenRows++
-    }
+    const outcome = writeLine(stoppedAt, lineEnd, maxLineBytes)
+    if (outcome == BATCH_IS_FULL || outcome == IRREGULAR_LINE) return outcome
+    if (outcome == WRITTEN) writtenRows++
     processedLines++
     stoppedAt = lineEnd + 1
   }
+}
+
+const BLANK_LINE: i32 = 3
+
+/**
+ * Writes the object of a line as a row. Returns WRITTEN, BLANK_LINE or BATCH_IS_FULL. Returns IRREGULAR_LINE if the
+ * line is too long, is not exactly one object, has a new key or a value that cannot be stored.
+ */
+@inline function writeLine(from: usize, to: usize, maxLineBytes: usize): i32 {
+  const object = skipSpace(from, to)
+  if (object == to) return BLANK_LINE
+  const lineBytes = to - from
+  if (lineBytes > maxLineBytes || load<u8>(object) != OPEN_OBJECT) return IRREGULAR_LINE
+  const columnsBefore = width
+  const objectEnd = readObject(object, to)
+  if (objectEnd < 0) return IRREGULAR_LINE
+  const hasNewKey = width != columnsBefore
+  const hasTextAfterObject = skipSpace(<usize>objectEnd, to) != to
+  if (hasNewKey || hasTextAfterObject) return IRREGULAR_LINE
+  const outcome = writeRow(lineBytes)
+  return outcome == VALUE_UNSTORABLE ? IRREGULAR_LINE : outcome
 }
 
 /** Returns the position of the first line feed, or `end`. */

@@ -1,6 +1,7 @@
+import { BLOCK_BYTES, offsetOfFirst } from '../byte-masks'
 import { KINDS, OUT, SEEN, VALUES } from './json-memory'
 import { ABSENT_VALUE, ESCAPED_TEXT, NESTED_VALUE, PLAIN_VALUE, unstorableColumn, width } from './read-object'
-import { BACKSLASH, COMMA, QUOTE, parseEscapedUnit } from './scan-value'
+import { BACKSLASH, COMMA, QUOTE, isHighSurrogate, parseEscapedUnit } from './scan-value'
 
 /**
  * Bits for the kinds of values in a column, as in src/json/json-columns.ts. SEEN_DATE: a text that starts like a date.
@@ -13,7 +14,7 @@ const SEEN_TEXT: u8 = 8
 /** Results of `writeRow`. BATCH_IS_FULL: nothing was written. VALUE_UNSTORABLE: a value cannot be stored. */
 export const WRITTEN: i32 = 0
 export const BATCH_IS_FULL: i32 = 1
-const VALUE_UNSTORABLE: i32 = 2
+export const VALUE_UNSTORABLE: i32 = 2
 
 /** The maximum bytes of the lines in OUT. A longer line has OUT for itself. */
 const BATCH_BYTES: usize = 512 << 10
@@ -30,7 +31,8 @@ const LOWER_N: u8 = 110
 const LOWER_R: u8 = 114
 const LOWER_T: u8 = 116
 const LOWER_U: u8 = 117
-/** The length of `\uXXXX`. */
+/** The length of an escape such as `\n`, and of `\uXXXX`. */
+const SHORT_ESCAPE_BYTES: usize = 2
 const UNIT_BYTES: usize = 6
 
 /** The position after the last written row in OUT. */
@@ -42,41 +44,62 @@ export function clearOutput(): void {
 }
 
 /**
- * Adds the current object, which has `bytes` bytes, to OUT as a line of delimited text. Texts are quoted, numbers and
- * booleans are not, and null and absent values are empty.
+ * Appends the current object, which has `objectBytes` bytes, to OUT as a line of delimited text. Returns WRITTEN,
+ * BATCH_IS_FULL or VALUE_UNSTORABLE.
  */
-export function writeRow(bytes: usize): i32 {
+export function writeRow(objectBytes: usize): i32 {
   if (unstorableColumn >= 0) return VALUE_UNSTORABLE
-  // Doubling its quotes makes a value at most twice as long. Each value also needs a comma and two quotes, the line an
-  // LF.
-  const maxLineBytes: usize = (bytes << 1) + <usize>(3 * width + 1)
-  const isEmpty = outEnd == OUT
-  if (!isEmpty && outEnd + maxLineBytes > OUT + BATCH_BYTES) return BATCH_IS_FULL
+  if (!hasOutputSpace(objectBytes)) return BATCH_IS_FULL
   let out = outEnd
   for (let column = 0; column < width; column++) {
     if (column > 0) out = put(out, COMMA)
-    const kind = load<u8>(KINDS + <usize>column)
-    if (kind == ABSENT_VALUE) continue
-    const value = VALUES + <usize>column * 8
-    const from = <usize>load<u32>(value)
-    const to = <usize>load<u32>(value, 4)
-    if (kind == PLAIN_VALUE) {
-      addSeenKind(column, SEEN_PLAIN)
-      out = copyBytes(out, from, to)
-      continue
-    }
-    out = put(out, QUOTE)
-    if (kind == NESTED_VALUE) {
-      addSeenKind(column, SEEN_NESTED)
-      out = copyDoublingQuotes(out, from, to)
-    } else {
-      addSeenKind(column, startsLikeDate(from, to) ? SEEN_DATE : SEEN_TEXT)
-      out = kind == ESCAPED_TEXT ? copyUnescaped(out, from, to) : copyBytes(out, from, to)
-    }
-    out = put(out, QUOTE)
+    out = writeValue(out, column)
   }
   outEnd = put(out, LF)
   return WRITTEN
+}
+
+/** True if the line of an object with `objectBytes` bytes fits into OUT. The first line always fits. */
+@inline function hasOutputSpace(objectBytes: usize): bool {
+  if (outEnd == OUT) return true
+  // A value becomes at most twice as long if its quotes are doubled. It also needs two quotes and a comma.
+  const maxLineBytes = objectBytes * 2 + <usize>width * 3 + 1
+  return outEnd + maxLineBytes <= OUT + BATCH_BYTES
+}
+
+/**
+ * Writes the current object's value in a column, and adds its kind to those that the column has had. Texts and nested
+ * values are quoted, numbers and booleans are not, and null and absent values are empty. Returns the position after it.
+ */
+@inline function writeValue(out: usize, column: i32): usize {
+  const kind = load<u8>(KINDS + <usize>column)
+  if (kind == ABSENT_VALUE) return out
+  const from = valueStart(column)
+  const to = valueEnd(column)
+  if (kind == PLAIN_VALUE) {
+    addSeenKind(column, SEEN_PLAIN)
+    return copyBytes(out, from, to)
+  }
+  let textEnd = put(out, QUOTE)
+  if (kind == NESTED_VALUE) {
+    addSeenKind(column, SEEN_NESTED)
+    textEnd = copyDoublingQuotes(textEnd, from, to)
+  } else {
+    addSeenKind(column, startsLikeDate(from, to) ? SEEN_DATE : SEEN_TEXT)
+    textEnd = kind == ESCAPED_TEXT ? copyUnescaped(textEnd, from, to) : copyBytes(textEnd, from, to)
+  }
+  return put(textEnd, QUOTE)
+}
+
+// An entry of VALUES: the start of the value u32 @0, its end u32 @4.
+const VALUE_ENTRY_BYTES: usize = 8
+
+@inline function valueStart(column: i32): usize {
+  return <usize>load<u32>(VALUES + <usize>column * VALUE_ENTRY_BYTES)
+}
+
+@inline function valueEnd(column: i32): usize {
+  return <usize>load<u32>(VALUES + <usize>column * VALUE_ENTRY_BYTES, 4)
 }
 
 @inline function put(out: usize, byte: u8): usize {
@@ -103,7 +126,10 @@ function startsLikeDate(from: usize, to: usize): bool {
   return out + length
 }
 
-/** Copies bytes, and doubles each quote. Returns the position after them. */
+/**
+ * Copies bytes, and doubles each quote. Returns the position after them. Copies 16 bytes at a time, and continues after
+ * the first quote among them.
+ */
 function copyDoublingQuotes(start: usize, from: usize, to: usize): usize {
   const quotes = i8x16.splat(QUOTE)
   let out = start
@@ -111,23 +137,22 @@ function copyDoublingQuotes(start: usize, from: usize, to: usize): usize {
   while (at < to) {
     const block = v128.load(at)
     v128.store(out, block)
-    const quoteMask = i8x16.bitmask(i8x16.eq(block, quotes))
-    const hasQuote = quoteMask != 0
-    // Keeps the bytes up to and including the first quote.
-    const keptBytes: usize = hasQuote ? <usize>ctz(quoteMask) + 1 : 16
+    const bytesBeforeQuote = offsetOfFirst(block, quotes)
     const bytesLeft = to - at
-    // A quote that is found after the end does not count.
-    if (keptBytes > bytesLeft || (keptBytes == bytesLeft && !hasQuote)) return out + bytesLeft
-    at += keptBytes
-    out += keptBytes
-    if (hasQuote) out = put(out, QUOTE)
+    // A quote after `to` is not one of the bytes to copy.
+    if (bytesBeforeQuote >= bytesLeft) return out + bytesLeft
+    at += bytesBeforeQuote
+    out += bytesBeforeQuote
+    if (bytesBeforeQuote == BLOCK_BYTES) continue
+    at++
+    out = put(put(out, QUOTE), QUOTE)
   }
   return out
 }
 
 /**
- * Unescapes the text of a valid JSON string, and writes it as UTF-8 with doubled quotes. Unescaping never makes the
- * text longer.
+ * Unescapes the text of a valid JSON string, and writes it as UTF-8 with doubled quotes. Returns the position after it.
+ * Unescaping never makes the text longer. Copies 16 bytes at a time, and continues at the first backslash among them.
  */
 function copyUnescaped(start: usize, from: usize, to: usize): usize {
   const backslashes = i8x16.splat(BACKSLASH)
@@ -136,38 +161,37 @@ function copyUnescaped(start: usize, from: usize, to: usize): usize {
   while (at < to) {
     const block = v128.load(at)
     v128.store(out, block)
-    const backslashMask = i8x16.bitmask(i8x16.eq(block, backslashes))
-    const hasBackslash = backslashMask != 0
-    // Keeps the bytes before the first backslash.
-    const keptBytes: usize = hasBackslash ? <usize>ctz(backslashMask) : 16
+    const bytesBeforeBackslash = offsetOfFirst(block, backslashes)
     const bytesLeft = to - at
-    if (keptBytes >= bytesLeft) return out + bytesLeft
-    at += keptBytes
-    out += keptBytes
-    if (!hasBackslash) continue
+    if (bytesBeforeBackslash >= bytesLeft) return out + bytesLeft
+    at += bytesBeforeBackslash
+    out += bytesBeforeBackslash
+    if (bytesBeforeBackslash == BLOCK_BYTES) continue
     const escapeCharacter = load<u8>(at, 1)
     if (escapeCharacter != LOWER_U) {
-      if (escapeCharacter == QUOTE) out = put(out, QUOTE)
-      out = put(out, escapedByte(escapeCharacter))
-      at += 2
+      out = putCharacter(out, <i32>unescapedByte(escapeCharacter))
+      at += SHORT_ESCAPE_BYTES
       continue
     }
-    let codePoint = parseEscapedUnit(at)
+    const unit = parseEscapedUnit(at)
     at += UNIT_BYTES
-    const isHighSurrogate = (codePoint & 0xfc00) == 0xd800
-    if (isHighSurrogate) {
-      codePoint = 0x10000 + ((codePoint & 0x3ff) << 10) + (parseEscapedUnit(at) & 0x3ff)
+    if (isHighSurrogate(unit)) {
+      out = putCharacter(out, codePointOfPair(unit, parseEscapedUnit(at)))
       at += UNIT_BYTES
-    }
-    out = putCharacter(out, codePoint)
+    } else out = putCharacter(out, unit)
   }
   return out
+}
+
+/** Returns the code point of a surrogate pair, each half of which has ten of its bits. */
+@inline function codePointOfPair(high: i32, low: i32): i32 {
+  return 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff)
 }
 
 /**
  * Returns the byte that an escape sequence stands for. `character` is the one after the backslash: `n` stands for LF.
  */
-function escapedByte(character: u8): u8 {
+function unescapedByte(character: u8): u8 {
   switch (character) {
     case LOWER_B:
       return BACKSPACE

@@ -21,6 +21,7 @@ export async function* decompressChunks(
     for await (const chunk of decompressor as AsyncIterable<Buffer>) {
       limit.countDecompressedBytes(chunk.length)
       yield chunk
+      // Frees its memory at once, because garbage collection would start too late.
       freeOutput(chunk, limits.chunkBytes)
     }
   } catch (error) {
@@ -30,13 +31,14 @@ export async function* decompressChunks(
 
 /**
  * Writes the bytes of a file to a decompressor, and ends it. The pieces share the same memory: each one has been
- * decompressed before the next one is read. An error of the file reaches the reader of the decompressor.
+ * decompressed before the next one is read. An error of the file reaches the reader of the decompressor, and so does an
+ * error of the decompressor itself, which ends the writing.
  */
 async function writeFileTo(decompressor: Transform, file: FileBytes, limit: DecompressionLimit): Promise<void> {
   try {
     for await (const piece of file.chunks()) {
       limit.compressedBytes += piece.length
-      await new Promise((resolve) => decompressor.write(piece, resolve))
+      await new Promise((onWritten) => decompressor.write(piece, onWritten))
       if (decompressor.destroyed) return
     }
     decompressor.end()

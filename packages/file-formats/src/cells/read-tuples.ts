@@ -30,8 +30,10 @@ export const maxPreviewCharacters = 4_000_000
 const minCutLength = 1000
 /** The bytes before each row, with its number of fields. */
 const fieldCountBytes = 2
-/** The characters that each cell adds: quotes and a comma, or `null`. */
-const charactersPerCell = 5
+/** The bytes before each value, with its length. The length of null is -1. */
+const fieldLengthBytes = 4
+/** The characters of a cell as JSON in addition to those of its value: quotes and a comma, or `null`. */
+const charactersAroundCell = 5
 
 /**
  * Reads rows in binary COPY format: at most `maxRows`, and none after the row that exceeds `maxCharacters`. The limit
@@ -48,24 +50,30 @@ export function readTuples(
   const rows: PreviewCell[][] = []
   let characters = 0
   let position = 0
-  while (position < bytes.length && rows.length < maxRows) {
-    if (characters > maxCharacters) break
+  while (position < bytes.length && rows.length < maxRows && characters <= maxCharacters) {
     position += fieldCountBytes
-    const row = types.map(({ dataType }) => {
+    const row: PreviewCell[] = []
+    for (const { dataType } of types) {
       const length = bytes.readInt32BE(position)
-      position += 4
-      characters += charactersPerCell
-      if (length < 0) return null
-      const value = bytes.subarray(position, position + length)
-      position += length
-      const readValue = valueReaders[dataType] ?? readText
-      const cell = readValue(value, Math.max(minCutLength, maxCharacters - characters))
-      characters += typeof cell === 'string' ? cell.length : length
-      return cell
-    })
+      const isNull = length < 0
+      const valueStart = position + fieldLengthBytes
+      const valueEnd = isNull ? valueStart : valueStart + length
+      const maxCellCharacters = Math.max(minCutLength, maxCharacters - characters - charactersAroundCell)
+      const cell = isNull ? null : readCell(bytes.subarray(valueStart, valueEnd), dataType, maxCellCharacters)
+      const cellCharacters = typeof cell === 'string' ? cell.length : valueEnd - valueStart
+      characters += charactersAroundCell + cellCharacters
+      position = valueEnd
+      row.push(cell)
+    }
     rows.push(row)
   }
   return { rows, characters }
+}
+
+/** Reads a value. A text or JSON document with more than `maxCharacters` characters is truncated. */
+function readCell(value: Buffer, dataType: DataType, maxCharacters: number): PreviewCell {
+  const readValue = valueReaders[dataType] ?? readText
+  return readValue(value, maxCharacters)
 }
 
 type ValueReader = (value: Buffer, maxCharacters: number) => PreviewCell
@@ -115,28 +123,37 @@ const maxNumberLength = 1000
 const digitsPerGroup = 4
 
 /**
- * Reads PostgreSQL's binary numeric: the number of groups of four digits, the weight of the first (a power of 10,000),
- * the sign, the decimal places, the groups.
+ * The positions in PostgreSQL's binary numeric: the number of groups of four digits, the weight of the first group (a
+ * power of 10,000), the sign, the number of decimal places, the groups. Each has two bytes.
  */
+const NUMERIC = { GROUP_COUNT: 0, WEIGHT: 2, SIGN: 4, DECIMAL_PLACES: 6, GROUPS: 8 } as const
+const groupBytes = 2
+const negativeSign = 0x4000
+
 function readNumeric(value: Buffer): string {
-  const weight = value.readInt16BE(2)
-  const decimalPlaces = value.readInt16BE(6)
+  const weight = value.readInt16BE(NUMERIC.WEIGHT)
+  const decimalPlaces = value.readInt16BE(NUMERIC.DECIMAL_PLACES)
   const isLong = Math.max(0, weight + 1) * digitsPerGroup + decimalPlaces > maxNumberLength
   return isLong ? formatWithExponent(value, weight) : formatNumeric(value)
 }
 
-/** Formats the first digits of a number as `1.5e+2000`. A `…` means that more digits follow. */
+/**
+ * Formats the first digits of a binary numeric as `1.5e+2000`. A `…` means that more digits follow. `weight` is that of
+ * its first group of four digits.
+ */
 function formatWithExponent(value: Buffer, weight: number): string {
-  const groupCount = value.readInt16BE(0)
-  const shownGroups = Math.min(groupCount, maxNumberLength / digitsPerGroup)
-  let paddedDigits = ''
-  for (let index = 0; index < shownGroups; index++)
-    paddedDigits += String(value.readInt16BE(8 + index * 2)).padStart(digitsPerGroup, '0')
-  const firstNonZero = paddedDigits.search(/[1-9]/)
-  if (firstNonZero < 0) return '0'
-  const digits = paddedDigits.slice(firstNonZero).replace(/0+$/, '')
-  const exponent = weight * digitsPerGroup + digitsPerGroup - 1 - firstNonZero
-  const decimals = digits.slice(1) + (shownGroups < groupCount ? '…' : '')
-  const sign = value.readUInt16BE(4) === 0x4000 ? '-' : ''
-  return `${sign}${digits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
+  const groupCount = value.readInt16BE(NUMERIC.GROUP_COUNT)
+  const shownGroupCount = Math.min(groupCount, maxNumberLength / digitsPerGroup)
+  const shownGroups = Array.from({ length: shownGroupCount }, (_, index) =>
+    String(value.readInt16BE(NUMERIC.GROUPS + index * groupBytes)).padStart(digitsPerGroup, '0'),
+  )
+  const shownDigits = shownGroups.join('')
+  const leadingZeros = shownDigits.search(/[1-9]/)
+  if (leadingZeros < 0) return '0'
+  const significantDigits = shownDigits.slice(leadingZeros).replace(/0+$/, '')
+  const exponentOfFirstDigit = weight * digitsPerGroup + digitsPerGroup - 1
+  const exponent = exponentOfFirstDigit - leadingZeros
+  const decimals = significantDigits.slice(1) + (shownGroupCount < groupCount ? '…' : '')
+  const sign = value.readUInt16BE(NUMERIC.SIGN) === negativeSign ? '-' : ''
+  return `${sign}${significantDigits[0]}${decimals && `.${decimals}`}e${exponent < 0 ? '' : '+'}${exponent}`
 }

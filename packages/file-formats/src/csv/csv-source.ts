@@ -62,7 +62,9 @@ export async function* readCsv(
   limits: DelimitedLimits,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const reportLostFormats = reportOddValues && !isRewritten
+  // The dialect of a text that was converted from a workbook or JSON says nothing about its source.
+  const isSourceText = !isRewritten
+  const reportLostFormats = reportOddValues && isSourceText
   const job: CsvThreadJob = { file: path, fileName, options, limits, reportOddValues, reportLostFormats }
   await using thread: CsvThread = startReaderThread('csv', job, { reading: fileName }, signal)
   const firstMessage = await thread.receive()
@@ -70,18 +72,18 @@ export async function* readCsv(
     throw new Error(`The thread sent ${firstMessage.kind} before it had opened ${fileName}`)
   const { opened: openedFile } = firstMessage
   const columns = columnsWithNames(openedFile.columns, openedFile.names)
-  const dialectText = isRewritten ? '' : ` as UTF-8, ${openedFile.guesses}`
+  const dialectText = isSourceText ? ` as UTF-8, ${openedFile.guesses}` : ''
   report.log('INFO', 'LOW', `Read ${fileName}${dialectText}, ${describeContents(columns)}`)
   for (const note of openedFile.notes) report.log('INFO', 'MEDIUM', note)
-  const earlierTextDialect = isRewritten && reportOddValues ? options.previousDialect : undefined
-  const rows = new CsvRows(thread, openedFile, report, { isSourceText: !isRewritten, earlierTextDialect })
+  const earlierTextDialect = reportOddValues && !isSourceText ? options.previousDialect : undefined
+  const rows = new CsvRows(thread, openedFile, report, { isSourceText, earlierTextDialect })
   const content = {
     format: 'copy-binary' as const,
     rows: (types: readonly StoredType[]) => rows.read(types),
     size: openedFile.size,
     facts: () => rows.facts(columns),
     // The decimal sign of the previous load stays valid if no value of this file shows one.
-    ...(!isRewritten && {
+    ...(isSourceText && {
       reading: () => ({ ...pickDecimal(options.previousDialect), ...openedFile.reading }),
     }),
   }

@@ -111,9 +111,10 @@ export async function sendRows(
     const { tuples, rejected } = value
     if (tuples.length > 0) {
       await pool.waitForRoom()
-      const memory = pool.open(tuples.length)
-      memory.set(tuples)
-      pool.close(memory, tuples.length, rejected)
+      const chunk = pool.open(tuples.length)
+      chunk.set(tuples)
+      // Sends the chunk.
+      pool.close(chunk, tuples.length, rejected)
     } else if (rejected.length > 0) await pool.reject(rejected)
   }
 }

@@ -74,7 +74,19 @@ async function groupTexts(
   }))
 }
 
-/** Sends the rows of grouped texts, one text after the other, as the rows of one file. */
+/** The result for types that were too narrow, without the columns. */
+const widenedResult: Omit<TextPartsResult, 'known'> = {
+  isWidened: true,
+  sourceFormats: [],
+  writtenRowCounts: [],
+  oddValues: [],
+  lostFormats: [],
+}
+
+/**
+ * Sends the rows of grouped texts, one text after the other, as the rows of one file. If their types were too narrow,
+ * returns wider ones, and the caller must read the texts again.
+ */
 async function readTextParts(
   { file: descriptor, fileName, dialect, parts, known: knownColumns, limits }: TextPartsJob,
   port: JobPort,
@@ -85,15 +97,7 @@ async function readTextParts(
   const outcome = await sendRows(reader, types, port.startPass(limits), (bytesRead, rowsRead) =>
     port.progress({ bytesRead, rowsRead }),
   )
-  if ('widened' in outcome)
-    return {
-      known: reader.known,
-      isWidened: true,
-      sourceFormats: [],
-      writtenRowCounts: [],
-      oddValues: [],
-      lostFormats: [],
-    }
+  if ('widened' in outcome) return { ...widenedResult, known: reader.known }
   const bytesRead = parts.reduce((sum, { from, end }) => sum + end - from, 0)
   port.progress({ bytesRead, rowsRead: outcome.rows }, true)
   const oddValues = reader.findOddValues()

@@ -171,30 +171,36 @@ export function setColumnType(
   stored: StoredType,
   isInferred: boolean,
 ): void {
-  const state = columnStateOf(wasm, column)
   const hasNoValues = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT'
   const typeCode = hasNoValues ? codeOfColumnWithoutValues : typeCodeOf(type.dataType)
   const isSameType = typeCode === typeCodeOf(stored.dataType)
-  // Text types differ only in their maximum length, so the shorter one applies.
   const areTexts = !hasNoValues && isTextType(type.dataType) && isTextType(stored.dataType)
-  const appliedType = areTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType
-  state[STATE.STORED_TYPE] = typeCodeOf(appliedType)
+  const isStoredWider = !isSameType && !areTexts
+  // Text types differ only in their maximum length, so the shorter one applies.
+  const storedType = areTexts ? shorterType(type.dataType, stored.dataType) : stored.dataType
+  // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
+  const storedLimits = isSameType ? type : stored
+  const state = columnStateOf(wasm, column)
   state[STATE.CHECK] =
-    (isInferred ? INFERRED : 0) | (isSameType || areTexts ? 0 : STORED_WIDER) | (type.hasValidJson ? VALID_JSON : 0)
+    (isInferred ? INFERRED : 0) | (isStoredWider ? STORED_WIDER : 0) | (type.hasValidJson ? VALID_JSON : 0)
   state[STATE.TYPE] = typeCode
   state[STATE.TYPE_DIGITS] = maxIntegerDigits(type)
-  state[STATE.TYPE_SCALE] = type.precision === undefined ? anyDigits : (type.scale ?? 0)
+  state[STATE.TYPE_SCALE] = maxScale(type)
   state[STATE.TYPE_DATE_FORMATS] = type.dateFormat ? maskOfDateFormat(type.dateFormat) : unambiguousDateFormats
-  // If both are DECIMAL, the warehouse pads the narrower value, so the narrower limits apply.
-  const limits = isSameType ? type : stored
-  state[STATE.STORED_DIGITS] = maxIntegerDigits(limits)
-  state[STATE.STORED_SCALE] = limits.precision === undefined ? anyDigits : (limits.scale ?? 0)
-  state.writeUInt16LE(maxCharacters[appliedType] ?? 0, STATE.MAX_CHARACTERS)
+  state[STATE.STORED_TYPE] = typeCodeOf(storedType)
+  state[STATE.STORED_DIGITS] = maxIntegerDigits(storedLimits)
+  state[STATE.STORED_SCALE] = maxScale(storedLimits)
+  state.writeUInt16LE(maxCharacters[storedType] ?? 0, STATE.MAX_CHARACTERS)
 }
 
 /** Returns the maximum number of digits before the decimal sign, or `anyDigits` for a type without precision. */
 function maxIntegerDigits({ precision, scale }: StoredType): number {
   return precision === undefined ? anyDigits : precision - (scale ?? 0)
+}
+
+/** Returns the maximum number of digits after the decimal sign, or `anyDigits` for a type without precision. */
+function maxScale({ precision, scale }: StoredType): number {
+  return precision === undefined ? anyDigits : (scale ?? 0)
 }
 
 /** Returns the text type with the smaller maximum length. */
@@ -218,8 +224,9 @@ export function inferColumnType(wasm: WasmScanner, column: number): ColumnType {
     return { dataType, precision: Math.min(integerDigits + scale, maxPrecision), scale }
   }
   if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
-    const highestBit = 31 - Math.clz32(state[STATE.DATE_FORMATS]!)
-    return { dataType, dateFormat: dateFormatsByBit[highestBit]! }
+    // Dates and times are inferred only if exactly one format fits all values.
+    const dateFormat = dateFormatsByBit.findLast((format) => state[STATE.DATE_FORMATS]! & maskOfDateFormat(format))
+    return { dataType, dateFormat: dateFormat! }
   }
   return { dataType }
 }

@@ -27,19 +27,15 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
     const start = starts[field]!
     let end = ends[field]!
     let scannerFlags = flags & IS_QUOTED ? WAS_QUOTED : 0
-    const needsUnescaping = flags & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)
+    const isEscaped = (flags & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) !== 0
     const canScannerUnescape = grammar.quote === QUOTE && !(flags & HAS_BACKSLASH_ESCAPE)
-    if (needsUnescaping && canScannerUnescape) scannerFlags |= HAS_DOUBLED_QUOTES_LEFT
-    else if (needsUnescaping) {
+    if (isEscaped && canScannerUnescape) scannerFlags |= HAS_DOUBLED_QUOTES_LEFT
+    if (isEscaped && !canScannerUnescape) {
       originalRecord ??= Buffer.from(bytes.subarray(records.from, records.next))
-      // Texts that mean null are compared with the field as it is written, and a null becomes an empty field.
-      if (run.isNullText(bytes.byteOffset + start, bytes.byteOffset + end)) {
-        end = start
-        scannerFlags = 0
-      } else {
-        scannerFlags |= IS_LITERAL
-        end = start + unescapeField(bytes, start, end, flags, grammar, bytes.subarray(start))
-      }
+      // Texts that mean null are compared with the field as it is written, so before it is unescaped.
+      const isNull = run.isNullText(bytes.byteOffset + start, bytes.byteOffset + end) !== 0
+      end = isNull ? start : start + unescapeField(bytes, start, end, flags, grammar, bytes.subarray(start))
+      scannerFlags = isNull ? 0 : scannerFlags | IS_LITERAL
     }
     const fieldOffset = field * numbersPerField
     fields[fieldOffset] = bytes.byteOffset + start

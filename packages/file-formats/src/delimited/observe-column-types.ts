@@ -18,11 +18,9 @@ interface Observation {
 }
 
 /**
- * Observes enough of a text to infer its types: all of a short text, otherwise the start, the end and slices in
- * between. Observes only the start if the grammar is not one that the scanner can read by itself. Then observes all
- * rows for the columns whose types are probably too narrow. A slice can start inside a record or a quote. Lines that
- * cannot be scanned are skipped, and misread values only make the inferred types worse, which encoding detects. `size`
- * is the size of the whole text, including its header.
+ * Observes enough of a text to infer its types: all rows of a short text, otherwise its start and samples of the rest.
+ * Observes only the start if the scanner cannot read the grammar by itself. Finally observes all rows for the columns
+ * whose types are probably too narrow. `size` is the size of the whole text, including its header.
  */
 export function observeText(
   wasm: WasmScanner,
@@ -31,27 +29,41 @@ export function observeText(
   size: number,
   limits: DelimitedLimits,
 ): Observation {
-  const { from, end } = dialect
-  const readsWholeText = size <= limits.wholeBytes
-  const samplePass = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
-  samplePass.observe(readsWholeText ? Infinity : from + limits.sampleBytes)
-  const { faultyRows } = samplePass
+  const isShort = size <= limits.wholeBytes
+  const endOfStart = dialect.from + limits.sampleBytes
+  const passOfStart = new RecordPass(wasm, openRows(file, dialect, limits, wasm.window))
+  passOfStart.observe(isShort ? Infinity : endOfStart)
+  const { faultyRows } = passOfStart
+  if (isShort) return { isWhole: true, faultyRows }
+  if (!isScannableGrammar(dialect)) return { isWhole: false, faultyRows }
+  if (endOfStart >= dialect.end) return { isWhole: true, faultyRows }
   const typesAfterStart = dialect.labels.map((_, column) => inferColumnType(wasm, column))
-  if (readsWholeText || !isScannableGrammar(dialect)) return { isWhole: readsWholeText, faultyRows }
-  const { sampleBytes, slices, sliceBytes } = limits
-  const firstSliceStart = from + sampleBytes
-  const lastSliceStart = Math.max(end - sampleBytes, firstSliceStart)
-  if (firstSliceStart >= end) return { isWhole: true, faultyRows }
-  for (let slice = 0; slice < slices; slice++) {
-    const position = Math.floor(firstSliceStart + ((lastSliceStart - firstSliceStart) * slice) / slices)
-    observeSlice(wasm, file, position, Math.min(sliceBytes, lastSliceStart - position))
-  }
-  observeSlice(wasm, file, lastSliceStart, end - lastSliceStart)
+  observeSamples(wasm, file, endOfStart, dialect.end, limits)
   const narrowColumns = typesAfterStart.flatMap((typeAfterStart, column) =>
     isProbablyTooNarrow(typeAfterStart, inferColumnType(wasm, column)) ? [column] : [],
   )
   if (narrowColumns.length > 0) observeColumns(wasm, narrowColumns, openRows(file, dialect, limits, wasm.window))
   return { isWhole: false, faultyRows }
+}
+
+/**
+ * Observes slices at equal distances from `from` on, and the end of the text. A slice can start inside a record or a
+ * quote. Lines that cannot be scanned are skipped, and misread values only make the inferred types worse, which
+ * encoding detects.
+ */
+function observeSamples(
+  wasm: WasmScanner,
+  file: TextSource,
+  from: number,
+  end: number,
+  { sampleBytes, slices, sliceBytes }: DelimitedLimits,
+): void {
+  const startOfEnd = Math.max(end - sampleBytes, from)
+  for (let slice = 0; slice < slices; slice++) {
+    const position = Math.floor(from + ((startOfEnd - from) * slice) / slices)
+    observeSlice(wasm, file, position, Math.min(sliceBytes, startOfEnd - position))
+  }
+  observeSlice(wasm, file, startOfEnd, end - startOfEnd)
 }
 
 /**

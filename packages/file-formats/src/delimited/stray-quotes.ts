@@ -29,11 +29,11 @@ interface RestReading {
 }
 
 /**
- * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. In this
- * reading, a quoted field may contain undoubled quotes that are not next to a delimiter, and an unquoted field may
- * start with a quote. Chooses the reading with the fewest of these stray quotes. If exactly one such reading exists,
- * writes its fields to the scanner and returns true. Otherwise returns false, and also for grammars with an escape
- * character or padding, which would allow more readings.
+ * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. There
+ * may be several readings, which are ways to divide the record into fields: a quoted field may contain undoubled quotes
+ * that are not next to a delimiter, and an unquoted field may start with a quote. If exactly one reading has the fewest
+ * of these stray quotes, writes its fields to the scanner and returns true. Otherwise returns false, and also for
+ * grammars with an escape character or padding, which would allow more readings.
  */
 export function readStrayQuotes(
   scanner: RecordScanner,
@@ -58,9 +58,8 @@ export function readStrayQuotes(
 
 /**
  * Returns a list for each position where a field can start: at the start of the record and after each delimiter. The
- * list contains the possible readings of such a field, each with its end and the index of the next field's list. The
- * index is the number of lists if the field ends the record. Returns undefined if there are too few delimiters, or too
- * many to try all readings.
+ * list contains the possible readings of such a field: unquoted, quoted, and quoted with stray quotes inside. Returns
+ * undefined if there are too few delimiters, or too many to try all readings.
  */
 function listReadings(
   bytes: Uint8Array,
@@ -73,14 +72,16 @@ function listReadings(
   for (let position = from; position < end; position++) {
     if (bytes[position] === grammar.delimiter) starts.push(position + 1)
   }
-  const surplusDelimiters = starts.length - fieldCount
-  if (surplusDelimiters < 0 || starts.length * (surplusDelimiters + 1) > maxSteps) return undefined
+  const delimitersInFields = starts.length - fieldCount
+  if (delimitersInFields < 0 || starts.length * (delimitersInFields + 1) > maxSteps) return undefined
   const startIndexes = new Map(starts.map((start, index) => [start, index]))
+  /** A field that ends the record has the number of starts as the index of its next field. */
   const indexOfNextField = (fieldEnd: number) => (fieldEnd === end ? starts.length : startIndexes.get(fieldEnd + 1)!)
   return starts.map((start, index) => {
-    const nextDelimiter = (starts[index + 1] ?? end + 1) - 1
+    const isLastStart = index === starts.length - 1
+    const unquotedEnd = isLastStart ? end : starts[index + 1]! - 1
     return [
-      ...listUnquotedReadings(bytes, start, nextDelimiter, grammar, index + 1),
+      ...listUnquotedReadings(bytes, start, unquotedEnd, grammar, index + 1),
       ...listQuotedReadings(bytes, start, end, grammar, indexOfNextField),
     ]
   })
@@ -145,9 +146,9 @@ function listQuotedReadings(
 }
 
 /**
- * Returns the position of the quote that closes a field by the usual rules, which start inside the field at `from`: the
- * first quote that is not doubled, as the last quote of `"6"" pipe",2`. Returns -1 if no such quote exists before
- * `end`, or if neither a delimiter nor the end of the record follows it.
+ * Returns the position of the quote that closes a field by the usual rules: the first quote that is not doubled, as the
+ * last quote of `"6"" pipe",2`. The search starts inside the field, at `from`. Returns -1 if no such quote exists
+ * before `end`, or if neither a delimiter nor the end of the record follows it.
  */
 function findStrictClosingQuote(
   bytes: Uint8Array,
@@ -155,11 +156,12 @@ function findStrictClosingQuote(
   end: number,
   { delimiter, quote }: DelimitedGrammar,
 ): number {
-  for (let position = from; position < end; position++) {
-    if (bytes[position] !== quote) continue
-    const isDoubled = position + 1 < end && bytes[position + 1] === quote
-    if (!isDoubled) return endsField(bytes, position + 1, end, delimiter) ? position : -1
-    position++
+  let position = from
+  while (position < end) {
+    const isQuote = bytes[position] === quote
+    const isDoubled = isQuote && position + 1 < end && bytes[position + 1] === quote
+    if (isQuote && !isDoubled) return endsField(bytes, position + 1, end, delimiter) ? position : -1
+    position += isDoubled ? 2 : 1
   }
   return -1
 }
@@ -196,32 +198,56 @@ function countQuotes(bytes: Uint8Array, from: number, to: number, quote: number)
 
 /**
  * Returns the fields of the reading with the fewest stray quotes. Returns undefined if no reading has `fieldCount`
- * fields, or if several readings have equally few stray quotes. Uses dynamic programming: from the last possible field
- * to the first, finds the best reading of the rest of the record, from the best readings of shorter rests.
+ * fields, or if several readings have equally few stray quotes. `readings` has the possible readings of a field for
+ * each position where a field can start.
  */
 function chooseReading(readings: readonly FieldReading[][], fieldCount: number): FieldReading[] | undefined {
-  // bestReadings[index][count] is the best reading of the rest of the record, from field `index` on, as `count` fields.
-  const bestReadings: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
-  for (let index = readings.length - 1; index >= 0; index--)
-    for (let count = Math.max(1, fieldCount - index); count <= Math.min(fieldCount, readings.length - index); count++)
-      for (const first of readings[index]!) {
-        const isLast = first.next === readings.length
-        const rest = bestReadings[first.next]![count - 1]
-        if (isLast ? count !== 1 : !rest) continue
-        const strayQuotes = first.strayQuotes + (rest?.strayQuotes ?? 0)
-        const best = bestReadings[index]![count]
-        if (best && best.strayQuotes < strayQuotes) continue
-        const isTie = best?.strayQuotes === strayQuotes
-        const isRestUnique = isLast || rest!.isUnique
-        const isUnique = isRestUnique && !isTie
-        bestReadings[index]![count] = { strayQuotes, first, isUnique }
-      }
+  const bestRests = findBestRests(readings, fieldCount)
   const fields: FieldReading[] = []
   for (let index = 0; index < readings.length; ) {
-    const rest = bestReadings[index]![fieldCount - fields.length]
+    const rest = bestRests[index]![fieldCount - fields.length]
     if (!rest?.isUnique) return undefined
     fields.push(rest.first)
     index = rest.first.next
   }
   return fields.length === fieldCount ? fields : undefined
+}
+
+/**
+ * Returns the best readings of the rest of a record: `[index][count]` is the one from field start `index` on, as
+ * `count` fields. Uses dynamic programming: goes from the last start to the first, and extends a shorter rest by one
+ * field.
+ */
+function findBestRests(readings: readonly FieldReading[][], fieldCount: number): (RestReading | undefined)[][] {
+  const bestRests: (RestReading | undefined)[][] = Array.from({ length: readings.length + 1 }, () => [])
+  for (let index = readings.length - 1; index >= 0; index--) {
+    // Before this start are at most `index` fields, and after it at most as many fields as starts.
+    const minCount = Math.max(1, fieldCount - index)
+    const maxCount = Math.min(fieldCount, readings.length - index)
+    for (let count = minCount; count <= maxCount; count++)
+      bestRests[index]![count] = findBestRest(readings, bestRests, index, count)
+  }
+  return bestRests
+}
+
+/** Returns the best reading from field start `index` on as `count` fields, from those of all later starts. */
+function findBestRest(
+  readings: readonly FieldReading[][],
+  bestRests: readonly (RestReading | undefined)[][],
+  index: number,
+  count: number,
+): RestReading | undefined {
+  let best: RestReading | undefined
+  for (const first of readings[index]!) {
+    const isLastField = first.next === readings.length
+    const restAfterFirst = bestRests[first.next]![count - 1]
+    const isPossible = isLastField ? count === 1 : restAfterFirst !== undefined
+    if (!isPossible) continue
+    const strayQuotes = first.strayQuotes + (restAfterFirst?.strayQuotes ?? 0)
+    const isTie = best?.strayQuotes === strayQuotes
+    const isWorse = best !== undefined && best.strayQuotes < strayQuotes
+    if (isWorse) continue
+    best = { strayQuotes, first, isUnique: !isTie && (restAfterFirst?.isUnique ?? true) }
+  }
+  return best
 }

@@ -73,7 +73,7 @@ interface WatchedColumn {
 /**
  * Finds columns that are TEXT because of a few odd values, with the first such value of each column. Does not report a
  * column whose type the options set, or whose odd values look like codes. Call it after the rows were read, because it
- * resets the scanner's state. After the first 1,000 records, reads only until each such column has an odd value.
+ * resets the scanner's state.
  */
 export function findOddValues(
   wasm: WasmScanner,
@@ -84,35 +84,59 @@ export function findOddValues(
   { parts, maxBytes = defaultMaxBytes }: { parts: readonly TextPart[]; maxBytes?: number },
 ): OddValue[] {
   const declaredTypes = typesFromOptions(dialect)
-  let watchedColumns = columns.flatMap(({ dataType, evidence }, column) =>
+  const textColumns = columns.flatMap(({ dataType, evidence }, column) =>
     dataType === 'TEXT' && !evidence && !declaredTypes[column] ? [watchColumn(wasm, column)] : [],
   )
-  if (watchedColumns.length === 0) return []
+  if (textColumns.length === 0) return []
   configureScanner(wasm, dialect, limits.chunkBytes)
-  let recordCount = 0
-  for (const { records, part } of readRecords(parts, maxBytes, (part) =>
-    openRows(file, { ...dialect, ...part }, limits, wasm.window),
-  )) {
-    recordCount++
-    if (records.fault === undefined) {
-      for (const { observed } of watchedColumns) observed.reset()
-      const original = passFieldPositions(wasm, records)
-      const outcome = wasm.run.processRecord(records.next - records.from, OBSERVE)
-      if (original) records.bytes.set(original, records.from)
-      if (outcome === RECORD_PROCESSED) for (const column of watchedColumns) observeRecord(column, records, part)
-    }
-    if (recordCount < decisiveRecords) continue
-    if (recordCount === decisiveRecords)
-      watchedColumns = watchedColumns.filter((watchedColumn) => mainFamily(watchedColumn) !== undefined)
-    if (watchedColumns.every(isDecided)) break
-  }
-  return watchedColumns.flatMap((watchedColumn) => {
+  const openPart = (part: TextPart) => openRows(file, { ...dialect, ...part }, limits, wasm.window)
+  const records = readRecords(parts, maxBytes, openPart)
+  const nearlyTypedColumns = watchRecords(wasm, textColumns, records)
+  return nearlyTypedColumns.flatMap((watchedColumn) => {
     const family = mainFamily(watchedColumn)
     const firstOddValue = family && watchedColumn.firstOutside[family]
     if (!firstOddValue || watchedColumn.hasCodes) return []
     const { column } = watchedColumn
     return [{ column, label: dialect.labels[column]!, family, ...firstOddValue }]
   })
+}
+
+/**
+ * Observes the values of the watched columns. After the first 1,000 records, continues only with the columns that are
+ * nearly of one type, until each of them has an odd value. Returns these columns.
+ */
+function watchRecords(
+  wasm: WasmScanner,
+  watchedColumns: WatchedColumn[],
+  records: Iterable<{ records: RecordReader; part: TextPart }>,
+): WatchedColumn[] {
+  let remainingColumns = watchedColumns
+  let recordCount = 0
+  for (const { records: reader, part } of records) {
+    recordCount++
+    const isReadable = reader.fault === undefined
+    if (isReadable) observeRecord(wasm, remainingColumns, reader, part)
+    if (recordCount < decisiveRecords) continue
+    if (recordCount === decisiveRecords)
+      remainingColumns = remainingColumns.filter((column) => mainFamily(column) !== undefined)
+    if (remainingColumns.every(isDecided)) break
+  }
+  return remainingColumns
+}
+
+/** Observes the values of the current record in the watched columns, unless its row would be rejected. */
+function observeRecord(
+  wasm: WasmScanner,
+  watchedColumns: readonly WatchedColumn[],
+  records: RecordReader,
+  part: TextPart,
+): void {
+  for (const { observed } of watchedColumns) observed.reset()
+  const originalRecord = passFieldPositions(wasm, records)
+  const outcome = wasm.run.processRecord(records.next - records.from, OBSERVE)
+  if (originalRecord) records.bytes.set(originalRecord, records.from)
+  if (outcome !== RECORD_PROCESSED) return
+  for (const watchedColumn of watchedColumns) countValue(watchedColumn, records, part)
 }
 
 /** Yields each record of the parts, until more than `maxBytes` bytes were read in total. */
@@ -166,31 +190,30 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
 })
 
 /**
- * Counts the column's value in the current record by type family, and stores it as the first value outside each family
- * to which it does not belong and which has no such value yet. Ignores a null. An integer also belongs to
- * DECIMAL_COMMA.
+ * Counts the column's value in the current record by type family. Also stores it as the first value outside each other
+ * family, if that has none yet. Ignores a null. An integer also belongs to DECIMAL_COMMA.
  */
-function observeRecord(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
+function countValue(watchedColumn: WatchedColumn, records: RecordReader, { name }: TextPart): void {
   const { kinds } = watchedColumn.observed
-  if (kinds === 0) return
+  const isNull = kinds === 0
+  if (isNull) return
   watchedColumn.valueCount++
   const family = fittingFamily(watchedColumn)
   const isInteger = (kinds & ~INTEGER_KIND) === 0
-  const fits = (otherFamily: TypeFamily) => otherFamily === family || (otherFamily === 'DECIMAL_COMMA' && isInteger)
   if (family) watchedColumn.counts[family]++
   if (isInteger) watchedColumn.counts.DECIMAL_COMMA++
-  const otherFamilies = typeFamilies.filter(
-    (otherFamily) => !fits(otherFamily) && !watchedColumn.firstOutside[otherFamily],
-  )
+  const isInFamily = (other: TypeFamily) => other === family || (other === 'DECIMAL_COMMA' && isInteger)
+  const familiesWithoutOddValue = typeFamilies.filter((other) => !watchedColumn.firstOutside[other])
+  const familiesToSet = familiesWithoutOddValue.filter((other) => !isInFamily(other))
   // Decodes the text only if it is needed: most values have a family, and each other family has an odd value already.
-  if (family && otherFamilies.length === 0) return
+  if (family && familiesToSet.length === 0) return
   const text = fieldText(records, watchedColumn.column)
   const isDecimalComma = !family && /^-?\d*,\d+$/.test(text)
   if (isDecimalComma) watchedColumn.counts.DECIMAL_COMMA++
   if (!family) watchedColumn.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const otherFamily of otherFamilies) {
-    if (otherFamily === 'DECIMAL_COMMA' && isDecimalComma) continue
-    watchedColumn.firstOutside[otherFamily] = {
+  for (const other of familiesToSet) {
+    if (other === 'DECIMAL_COMMA' && isDecimalComma) continue
+    watchedColumn.firstOutside[other] = {
       value: text.slice(0, maxValueLength),
       line: records.line,
       ...(name !== undefined && { part: name }),

@@ -116,12 +116,19 @@ function fitsDouble(text: string): boolean {
 function parsesAsJsonb(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
-    if (/\de\+?\d{6,}/i.test(text)) return false
-    // JSON.stringify escapes only lone surrogates, so an escaped surrogate in its result is a lone one.
-    return !text.includes('\\u') || !/\\ud[89a-f]|\\u0000/i.test(JSON.stringify(value).replaceAll('\\\\', ''))
+    const hasHugeExponent = /\de\+?\d{6,}/i.test(text)
+    if (hasHugeExponent) return false
+    const mayHaveUnstorableCharacter = text.includes('\\u')
+    return !mayHaveUnstorableCharacter || !hasUnstorableCharacter(value)
   } catch {
     return false
   }
+}
+
+/** True if a parsed JSON value contains a NUL or a lone surrogate. `JSON.stringify` escapes these two as `\u…`. */
+function hasUnstorableCharacter(value: unknown): boolean {
+  const textWithoutBackslashes = JSON.stringify(value).replaceAll('\\\\', '')
+  return /\\ud[89a-f]|\\u0000/i.test(textWithoutBackslashes)
 }
 
 /**

@@ -54,23 +54,34 @@ function guessByZeroBytes(start: Uint8Array, name: string): string | undefined {
   const bytesInWholeQuadruples = Math.floor(start.length / 4) * 4
   const countedBytes = Math.max(bytesInWholeQuadruples, Math.min(start.length, 2))
   // The number of zero bytes at each position modulo 4.
-  const zeros = [0, 0, 0, 0]
-  for (let i = 0; i < countedBytes; i++) if (start[i] === 0) zeros[i & 3]!++
-  // The zero bytes of Latin text are at odd positions in UTF-16LE, and at even positions in UTF-16BE.
-  const [evenZeros, oddZeros] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
-  const minZeros = Math.max(1, (countedBytes / 2) * minShareOfZeroBytes)
-  if (evenZeros < minZeros && oddZeros < minZeros) return undefined
+  const zeros: ZeroCounts = [0, 0, 0, 0]
+  for (let i = 0; i < countedBytes; i++) if (start[i] === 0) zeros[i % 4]!++
+  const evenZeros = zeros[0] + zeros[2]
+  const oddZeros = zeros[1] + zeros[3]
+  const units = countedBytes / 2
+  const minZeros = Math.max(1, units * minShareOfZeroBytes)
+  // In Latin text, the high byte of a 16-bit unit is zero. It is the second byte in UTF-16LE, the first in UTF-16BE.
   if (oddZeros >= minZeros && oddZeros > evenZeros * 3) return 'utf-16le'
   if (evenZeros >= minZeros && evenZeros > oddZeros * 3) return 'utf-16be'
-  // In UTF-32, nearly all bytes of the high half of a character are zero, and nearly none of its lowest bytes.
-  const characters = countedBytes / 4
-  // Each character has two high bytes.
-  const minHighZeros = characters * 1.9
-  const maxLowZeros = characters * 0.1
-  const isUtf32Le = zeros[2]! + zeros[3]! > minHighZeros && zeros[0]! < maxLowZeros
-  const isUtf32Be = zeros[0]! + zeros[1]! > minHighZeros && zeros[3]! < maxLowZeros
-  if (isUtf32Le || isUtf32Be) throw utf32Problem(name)
+  const hasManyZeros = oddZeros >= minZeros || evenZeros >= minZeros
+  if (hasManyZeros && looksLikeUtf32(zeros, countedBytes / 4)) throw utf32Problem(name)
   return undefined
+}
+
+/** The number of zero bytes at each position modulo 4. */
+type ZeroCounts = [number, number, number, number]
+
+/**
+ * True if the zero bytes are those of UTF-32: nearly all bytes of the high halves of the characters, and nearly none of
+ * their lowest bytes.
+ */
+function looksLikeUtf32(zeros: ZeroCounts, characters: number): boolean {
+  // A high half has two bytes.
+  const minZerosInHighHalves = characters * 1.9
+  const maxZerosInLowestBytes = characters * 0.1
+  const isLittleEndian = zeros[2] + zeros[3] > minZerosInHighHalves && zeros[0] < maxZerosInLowestBytes
+  const isBigEndian = zeros[0] + zeros[1] > minZerosInHighHalves && zeros[3] < maxZerosInLowestBytes
+  return isLittleEndian || isBigEndian
 }
 
 const utf32Problem = (name: string) =>

@@ -17,16 +17,15 @@ type SheetConversion = Pick<ConversionJob, 'name' | 'limits' | 'options' | 'firs
 
 /**
  * Writes the sheet that the options name, or the first visible one with rows, as lines of delimited text. Leaves out
- * rows without a value. The columns range from the first to the last one with a value in any row. This range is derived
- * from the start of the sheet; if later rows exceed it, the function writes everything again. If `firstBytes` is set,
- * it reads only this many bytes of the sheet, and `complete` is false.
+ * rows without a value. The columns range from the first to the last one with a value in any row. If `firstBytes` is
+ * set, reads only this many bytes of the sheet, and `complete` is false.
  */
 export async function writeSheet(
   archive: ZipArchive,
   output: RowOutput,
   conversion: SheetConversion,
 ): Promise<{ sheets: FoundSheet[]; dialect: WrittenDialect; complete: boolean; written: number }> {
-  const { name, limits, options, firstBytes } = conversion
+  const { name, options, firstBytes } = conversion
   const workbook = await readWorkbook(archive)
   const context = await readSheetContext(archive, workbook, conversion)
   const listedSheets: (WorkbookSheet & { hasRows: boolean })[] = []
@@ -34,24 +33,37 @@ export async function writeSheet(
     listedSheets.push({ ...listedSheet, hasRows: await hasRows(archive, listedSheet, context) })
   const sheet = chooseSheet(listedSheets, options, name)
   const sheetBytes = partOf(archive, sheet.path)
-  const readBytes = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
-  let sheetRow = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await readSheet(truncateAfter(readBytes, rangeSampleBytes), sheetRow, context, name).catch(catchTruncatedRead)
-  let isComplete = true
-  for (;;) {
-    if (sheetRow.isTooWide) throw tooManyColumnsProblem(name, sheetRow.width)
-    output.writer.startOver()
-    output.rejects.startOver()
-    sheetRow = new SheetRow(sheetRow, limits.recordBytes, output)
-    const outcome = await readSheet(readBytes, sheetRow, context, name).catch(catchTruncatedRead)
-    isComplete = outcome !== 'CUT'
-    if (!sheetRow.mustReadAgain) break
-  }
+  const bytesToRead = firstBytes === undefined ? sheetBytes : truncateAfter(sheetBytes, firstBytes)
+  const { rowCount, isComplete } = await writeRows(bytesToRead, output, context, conversion)
   return {
     sheets: toFoundSheets(listedSheets, sheet),
     dialect: sheetDialect,
     complete: isComplete,
-    written: sheetRow.rows - output.rejects.count,
+    written: rowCount - output.rejects.count,
+  }
+}
+
+/**
+ * Writes the rows of a sheet. Derives the range of columns from the start of the sheet, and writes everything again
+ * with a wider range if later rows exceed it. `isComplete` is false if `bytes` ended before the sheet.
+ */
+async function writeRows(
+  bytes: ByteSource,
+  output: RowOutput,
+  context: SheetContext,
+  { name, limits }: SheetConversion,
+): Promise<{ rowCount: number; isComplete: boolean }> {
+  const emptyRange = { first: 0, last: -1 }
+  let sheetRow = new SheetRow(emptyRange, limits.recordBytes)
+  await readSheet(truncateAfter(bytes, rangeSampleBytes), sheetRow, context, name).catch(catchTruncatedRead)
+  for (;;) {
+    if (sheetRow.isTooWide) throw tooManyColumnsProblem(name, sheetRow.width)
+    output.writer.startOver()
+    output.rejects.startOver()
+    const range = { first: sheetRow.first, last: sheetRow.last }
+    sheetRow = new SheetRow(range, limits.recordBytes, output)
+    const outcome = await readSheet(bytes, sheetRow, context, name).catch(catchTruncatedRead)
+    if (!sheetRow.mustReadAgain) return { rowCount: sheetRow.rows, isComplete: outcome !== 'TRUNCATED' }
   }
 }
 

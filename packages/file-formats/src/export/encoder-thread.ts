@@ -86,14 +86,16 @@ async function handleCommand(command: EncoderCommand): Promise<void> {
     return
   }
   const chunk = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
-  for (let position = 0; position < chunk.length; ) {
-    const readFrom = position
-    const isBatchFull = bytesInBatch >= batchBytes
-    // A batch contains only whole rows. When a batch is full, only the rest of the current row is added.
-    const maxRows = isBatchFull ? cells.rows + 1 : maxBatchRows
-    position = cells.read(chunk, position, maxRows)
-    bytesInBatch += position - readFrom
-    if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
+  let position = 0
+  while (position < chunk.length) {
+    const hasEnoughBytes = bytesInBatch >= batchBytes
+    // A batch contains only whole rows, so the rest of the current row is still added.
+    const maxRows = hasEnoughBytes ? cells.rows + 1 : maxBatchRows
+    const end = cells.read(chunk, position, maxRows)
+    bytesInBatch += end - position
+    position = end
+    const isBatchFull = cells.rows >= maxBatchRows || (hasEnoughBytes && cells.isAtRowStart)
+    if (isBatchFull) await writeBatch()
   }
   send({ kind: 'ready' })
 }

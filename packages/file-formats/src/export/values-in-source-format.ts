@@ -4,20 +4,28 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 /** Prints a value, given as the text of an export, in a source format. */
 export type ValuePrinter = (text: string) => string
 
+/** A format of numbers such as `0.00`, `000` or `#,##`: integer digits, decimal sign, decimal digits. */
+const numberFormat = /^(#|0+)(?:([.,])(0+|#))?$/
 /**
- * Returns the printer of a format that `findSourceFormats` of ../delimited/source-formats returns. The printer never
- * loses a digit: a value with more digits than the format, such as 1.255 in `0.00`, keeps them, and a value of another
- * kind, such as `infinity`, is returned unchanged.
+ * A format of times such as `YYYY-MM-DD` or `DD.MM.YYYY HH:mm:ss.SSS+01:00`: date, separator, seconds, fraction, zone.
+ */
+const timeFormat = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/
+
+/**
+ * Returns the printer of a format that `findSourceFormats` of ../delimited/source-formats returns: a format of numbers,
+ * a pair of words such as `yes|no`, or a format of times. The printer never loses a digit: a value with more digits
+ * than the format, such as 1.255 in `0.00`, keeps them, and a value of another kind, such as `infinity`, is returned
+ * unchanged.
  */
 export function createValuePrinter(format: string): ValuePrinter {
-  const numberMatch = /^(#|0+)(?:([.,])(0+|#))?$/.exec(format)
+  const numberMatch = numberFormat.exec(format)
   if (numberMatch) {
     const [, integerDigits, sign = '.', fraction = ''] = numberMatch
     return numberPrinter({ integerDigits: integerDigits!, sign, fraction })
   }
   const [trueWord, falseWord] = format.split('|')
   if (falseWord !== undefined) return booleanPrinter(trueWord!, falseWord)
-  const timeMatch = /^([DMY./-]+)(?:([ T])HH:mm(:ss(?:\.(S+|#))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(format)
+  const timeMatch = timeFormat.exec(format)
   if (!timeMatch) return (text) => text
   const [, date, separator, seconds, fraction = '', zone = ''] = timeMatch
   return timePrinter({ date: date!, separator, hasSeconds: seconds !== undefined, fraction, zone })

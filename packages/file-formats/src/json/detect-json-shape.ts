@@ -31,32 +31,35 @@ interface ShapeSample {
  */
 export async function detectShape(sample: ShapeSample): Promise<JsonShape> {
   const { window, name, recordBytes } = sample
-  let isCut = false
-  /** Reads more of the text. Returns false at its end, or at the cut. */
-  const grow = async () => {
-    if (isCut) return false
-    const growResult = await window.grow().catch(catchTruncatedRead)
-    isCut ||= growResult === 'CUT'
-    return growResult !== false
+  let isTruncated = false
+  /** Reads more of the text. Returns false at its end, or where the source is truncated. */
+  const readMore = async () => {
+    if (isTruncated) return false
+    const hasMore = await window.grow().catch(catchTruncatedRead)
+    isTruncated = hasMore === 'TRUNCATED'
+    return hasMore !== false
   }
-  await grow()
-  let start = skipSpace(window.bytes, 0, window.end)
-  while (start === window.end && (await grow())) start = skipSpace(window.bytes, 0, window.end)
+  const findStart = () => skipSpace(window.bytes, 0, window.end)
+  await readMore()
+  while (findStart() === window.end && (await readMore()));
+  const start = findStart()
   if (window.bytes[start] === OPEN_ARRAY) return { kind: 'ARRAY' }
   for (;;) {
     const valueEnd = jsonScanner.value(start, window.end)
     if (valueEnd === INVALID_JSON) {
       // In NDJSON, an invalid line does not make the other lines invalid.
-      while (window.end < linesBytes && (await grow()));
+      while (window.end < linesBytes && (await readMore()));
       if (hasObjectLine(window)) return { kind: 'LINES' }
       throw invalidJsonProblem(name, jsonScanner.fault, window.locate(jsonScanner.faultAt))
     }
     const isIncomplete = valueEnd === NEEDS_MORE
     const nextPosition = isIncomplete ? window.end : skipSpace(window.bytes, valueEnd, window.end)
-    if (nextPosition < window.end) return shapeOfConsecutiveValues(window, start, valueEnd, nextPosition)
-    if (window.end <= recordBytes && (await grow())) continue
+    const hasNextValue = nextPosition < window.end
+    if (hasNextValue) return shapeOfConsecutiveValues(window, start, valueEnd, nextPosition)
+    const mayReadMore = window.end <= recordBytes
+    if (mayReadMore && (await readMore())) continue
     if (isIncomplete && window.complete) throw truncatedJsonProblem(name, window.locate(window.end))
-    return shapeOfSingleValue(sample, start, isCut)
+    return shapeOfSingleValue(sample, start, isTruncated)
   }
 }
 
@@ -97,21 +100,27 @@ function hasObjectLine({ bytes, end }: ByteWindow): boolean {
   return false
 }
 
-/** Returns the shape of a text with a single object. Its end may not be available. */
-function shapeOfSingleValue({ window, name, rowsUnder }: ShapeSample, start: number, isCut: boolean): JsonShape {
+/**
+ * Returns the shape of a text that has a single object, as far as it is available: the array of rows in the object, or
+ * the object itself as the only row.
+ */
+function shapeOfSingleValue({ window, name, rowsUnder }: ShapeSample, start: number, isTruncated: boolean): JsonShape {
   const arrays = findRowArrays(window, start)
   if (rowsUnder !== undefined) {
-    if (isCut || arrays.some(({ key }) => key === rowsUnder)) return { kind: 'ARRAY', key: rowsUnder }
+    const isFound = arrays.some(({ key }) => key === rowsUnder)
+    // The array may be after the cut.
+    if (isFound || isTruncated) return { kind: 'ARRAY', key: rowsUnder }
     throw new SourceProblem(
       'ROWS_NOT_FOUND',
       `${name} has no array of objects under the key ${rowsUnder}. Correct the key, or the file.`,
     )
   }
+  // A single object may be a document or the only line of NDJSON. Only in this case, the file name decides.
+  const isNamedAsLines = /\.(ndjson|jsonl)\b/i.test(name)
+  if (isNamedAsLines && (window.complete || isTruncated)) return { kind: 'LINES' }
   // An empty array counts only if all arrays are empty.
   const nonEmptyArrays = arrays.filter(({ isEmpty }) => !isEmpty)
   const [firstArray, secondArray] = nonEmptyArrays.length > 0 ? nonEmptyArrays : arrays
-  // A single object may be a document or the only line of NDJSON. Only in this case, the file name decides.
-  if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
   if (firstArray && secondArray) throw ambiguousArraysProblem(name, firstArray.key, secondArray.key)
   return firstArray ? { kind: 'ARRAY', key: firstArray.key } : { kind: 'SEQUENCE' }
 }
@@ -127,11 +136,12 @@ export function ambiguousArraysProblem(name: string, firstKey: string, secondKey
  */
 function findRowArrays({ bytes, end }: ByteWindow, start: number): { key: string; isEmpty: boolean }[] {
   const arrays: { key: string; isEmpty: boolean }[] = []
-  let position = start
-  do {
-    const keyStart = skipSpace(bytes, position + 1, end)
+  // The position of the brace before the first key, then of the comma before each further key.
+  let separator = start
+  for (;;) {
+    const keyStart = skipSpace(bytes, separator + 1, end)
     const colonEnd = jsonScanner.key(keyStart, end)
-    if (colonEnd < 0) break
+    if (colonEnd < 0) return arrays
     const key = JSON.parse(bytes.toString('utf8', keyStart, jsonScanner.string(keyStart, end))) as string
     const valueStart = skipSpace(bytes, colonEnd, end)
     if (bytes[valueStart] === OPEN_ARRAY) {
@@ -139,8 +149,9 @@ function findRowArrays({ bytes, end }: ByteWindow, start: number): { key: string
       if (firstByte === OPEN_OBJECT) arrays.push({ key, isEmpty: false })
       if (firstByte === CLOSE_ARRAY) arrays.push({ key, isEmpty: true })
     }
-    position = jsonScanner.value(valueStart, end)
-    if (position > 0) position = skipSpace(bytes, position, end)
-  } while (position > 0 && bytes[position] === COMMA)
-  return arrays
+    const valueEnd = jsonScanner.value(valueStart, end)
+    if (valueEnd < 0) return arrays
+    separator = skipSpace(bytes, valueEnd, end)
+    if (bytes[separator] !== COMMA) return arrays
+  }
 }

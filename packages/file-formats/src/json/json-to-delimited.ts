@@ -61,7 +61,7 @@ async function writeRows(
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    const isComplete = (await runPass(source, shape, conversion, pass).catch(catchTruncatedRead)) !== 'CUT'
+    const isComplete = (await runPass(source, shape, conversion, pass).catch(catchTruncatedRead)) !== 'TRUNCATED'
     pass.flush()
     if (!pass.needsAnotherPass) return { isComplete, recordCount: pass.rows, writtenRowCount: pass.written }
   }

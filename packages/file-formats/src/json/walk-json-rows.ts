@@ -93,31 +93,45 @@ function processValues(
   const { window } = cursor
   const { bytes, end } = window
   for (;;) {
-    const from = skipSpace(bytes, window.from, end)
-    window.from = from
+    window.from = skipSpace(bytes, window.from, end)
+    const { from } = window
     if (from === end) return NEEDS_MORE
     const isObject = bytes[from] === OPEN_OBJECT
     const valueEnd = isObject ? pass.record.read(from, end) : jsonScanner.value(from, end)
     if (valueEnd === INVALID_JSON) throw cursor.syntaxProblem(jsonScanner.fault, jsonScanner.faultAt)
     if (valueEnd === NEEDS_MORE) return NEEDS_MORE
-    const separator = isArray ? skipSpace(bytes, valueEnd, end) : valueEnd
-    const isSeparatorMissing = isArray && separator === end
-    // Usually the value is processed together with its separator, so the caller reads more. It is processed without
-    // the separator only if white space after the value makes the window too long.
+    if (!isArray) {
+      processValue(cursor, pass, valueEnd, isObject)
+      window.from = valueEnd
+      continue
+    }
+    const separator = skipSpace(bytes, valueEnd, end)
+    const isSeparatorMissing = separator === end
+    // An element is processed once its separator is available, so the caller reads more. It is processed earlier only
+    // if white space after it makes the window too long.
     if (isSeparatorMissing && !isTooLong(cursor)) return NEEDS_MORE
-    const findLine = () => window.locate(from).line
-    if (valueEnd - from > cursor.recordBytes) {
-      pass.reject(window, from, valueEnd, findLine(), `is longer than ${formatBytes(cursor.recordBytes)}`)
-    } else if (isObject) pass.processObject(window, from, valueEnd, findLine)
-    else if (pass.rows === 0) throw notObjectsProblem(cursor, findLine())
-    else pass.reject(window, from, valueEnd, findLine(), 'is not a JSON object')
+    processValue(cursor, pass, valueEnd, isObject)
     window.from = valueEnd
     if (isSeparatorMissing) return SEPARATOR_MISSING
-    if (!isArray) continue
     window.from = separator + 1
     if (bytes[separator] === CLOSE_ARRAY) return ARRAY_END
     if (bytes[separator] !== COMMA) throw cursor.syntaxProblem('a comma or ] is expected', separator)
   }
+}
+
+/**
+ * Processes the value from the start of the window to `valueEnd`. Rejects it if it is too long or not an object.
+ * Throws SourceProblem if the first value is not an object, because the text then has no rows.
+ */
+function processValue(cursor: JsonCursor, pass: JsonPass, valueEnd: number, isObject: boolean): void {
+  const { window, recordBytes } = cursor
+  const { from } = window
+  const findLine = () => window.locate(from).line
+  if (valueEnd - from > recordBytes)
+    return pass.reject(window, from, valueEnd, findLine(), `is longer than ${formatBytes(recordBytes)}`)
+  if (isObject) return pass.processObject(window, from, valueEnd, findLine)
+  if (pass.rows === 0) throw notObjectsProblem(cursor, findLine())
+  pass.reject(window, from, valueEnd, findLine(), 'is not a JSON object')
 }
 
 /** Moves to the position after this key of the document's object and its colon. */
@@ -161,12 +175,15 @@ export async function walkLines(window: ByteWindow, pass: JsonPass, recordBytes:
 /** Processes all lines of the window that have a line end. Returns the number of the line after them. */
 function processCompleteLines(window: ByteWindow, pass: JsonPass, firstLine: number, recordBytes: number): number {
   const bytes = window.bytes.subarray(0, window.end)
-  for (let line = firstLine; ; line++) {
+  let line = firstLine
+  for (;;) {
+    // Moves `window.from` to the first line that needs the slower `processLine`.
     line += pass.processRegularLines(window, recordBytes)
-    const end = bytes.indexOf(LF, window.from)
-    if (end < 0) return line
-    processLine(window, pass, window.from, end, line, recordBytes)
-    window.from = end + 1
+    const lineEnd = bytes.indexOf(LF, window.from)
+    if (lineEnd < 0) return line
+    processLine(window, pass, window.from, lineEnd, line, recordBytes)
+    window.from = lineEnd + 1
+    line++
   }
 }
 

@@ -68,6 +68,10 @@ interface WasmJson {
 /** The scanner reads up to 16 bytes beyond the end of the text. */
 const overreadBytes = 16
 
+/**
+ * Instantiates the WebAssembly JSON scanner with its own memory. Until the owner of the columns sets `findOrAddColumn`,
+ * no key has a column.
+ */
 function startJson(): WasmJson {
   const code = readFileSync(new URL('../../generated/json.wasm', import.meta.url))
   const host = {

@@ -1,4 +1,4 @@
-import { type RowStream, silentReporter, TypesWidened } from '@sluice/row-stream'
+import { type Column, type RowStream, silentReporter, TypesWidened } from '@sluice/row-stream'
 import { parquetSource } from '../parquet/parquet-source.ts'
 import { readTuples } from '../cells/read-tuples.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
@@ -10,9 +10,9 @@ import { findKeyIndexes, hasKey, type KeyRowsJob, type RowKey, type RowPosition 
 const maxNamedRows = 5
 
 /**
- * Reads a file again to find the rows with a key. Returns their positions: `lines 3 and 6 of cases.csv`, or `rows …`
- * for a file without lines. `key.rows` is the number of these rows, if it is known. Returns undefined if it does not
- * find them. Also returns undefined if it finds only one row for `key.values`, because the warehouse has found several.
+ * Reads a file again to find the rows with a key. Returns their positions as `lines 3 and 6 of cases.csv`, or as
+ * `rows …` for a file without lines. `key.rows` is the number of these rows, if it is known. Returns undefined if it
+ * does not find them. The rows with `key.values` are duplicates, so it has not found them if it finds only one.
  */
 export async function describeKeyRows(
   upload: Omit<UploadToOpen, 'options'>,
@@ -49,24 +49,12 @@ async function findInThread(job: KeyRowsJob, signal: AbortSignal): Promise<RowPo
  * If the types are too narrow, reads the rows again with wider types.
  */
 async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey, maxRows: number): Promise<number[]> {
-  for await (const { columns, content } of read()) {
-    // Returns in the first iteration, because a file is one row stream.
-    for (let types = columns; ; ) {
-      const indexes = findKeyIndexes(types, key)
-      if (indexes.includes(-1)) return []
-      const numbers: number[] = []
-      let row = 0
+  for await (const rowStream of read()) {
+    let types = rowStream.columns
+    for (;;) {
       try {
-        for await (const chunk of content.rows(types)) {
-          for (const cells of readTuples(chunk.bytes, types, Infinity, Infinity).rows) {
-            row += 1
-            const keyCells = indexes.map((index) => cells[index])
-            if (hasKey(keyCells, [], key)) numbers.push(row)
-          }
-          chunk.release?.()
-          if (numbers.length >= maxRows) break
-        }
-        return numbers.slice(0, maxRows)
+        // Returns in the first iteration, because a file is one row stream.
+        return await findRowNumbersWithTypes(rowStream, types, key, maxRows)
       } catch (error) {
         if (!(error instanceof TypesWidened)) throw error
         types = error.columns
@@ -76,10 +64,33 @@ async function findRowNumbers(read: () => AsyncIterable<RowStream>, key: RowKey,
   return []
 }
 
+/** Does the same as `findRowNumbers`. Throws TypesWidened if the types are too narrow. */
+async function findRowNumbersWithTypes(
+  { content }: RowStream,
+  types: Column[],
+  key: RowKey,
+  maxRows: number,
+): Promise<number[]> {
+  const keyIndexes = findKeyIndexes(types, key)
+  if (keyIndexes.includes(-1)) return []
+  const numbers: number[] = []
+  let row = 0
+  for await (const chunk of content.rows(types)) {
+    for (const cells of readTuples(chunk.bytes, types, Infinity, Infinity).rows) {
+      row++
+      const keyCells = keyIndexes.map((index) => cells[index])
+      if (hasKey(keyCells, [], key)) numbers.push(row)
+    }
+    chunk.release?.()
+    if (numbers.length >= maxRows) break
+  }
+  return numbers.slice(0, maxRows)
+}
+
 /**
  * Formats numbers of lines or rows: `line 2 of cases.csv`, `lines 2, 5 and 9 of cases.csv`. `rows` is the number of all
- * rows with the key, if it is known. Returns undefined without numbers, or if `values` are set, which several rows
- * have, and only one number was found.
+ * rows with the key, if it is known. Returns undefined if too few numbers were found: none, or only one for `values`,
+ * which are duplicate.
  */
 function formatPositions(
   noun: string,
@@ -87,8 +98,9 @@ function formatPositions(
   { values, rows }: RowKey & { rows?: number },
   name: string,
 ): string | undefined {
-  const minimum = values ? 2 : 1
-  if (numbers.length < minimum) return undefined
+  const areDuplicates = values !== undefined
+  const minNumbers = areDuplicates ? 2 : 1
+  if (numbers.length < minNumbers) return undefined
   const namedNumbers = numbers.slice(0, maxNamedRows)
   const unnamedRows = (rows ?? numbers.length) - namedNumbers.length
   const items = namedNumbers.map(String)

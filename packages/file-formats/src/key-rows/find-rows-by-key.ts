@@ -39,6 +39,7 @@ const maxExactDigits = 15
 
 /**
  * Finds the first rows of a file that have the key, at most `maxRows`. Rows that a load would reject do not count.
+ * Returns an empty list if a column of the key is missing.
  */
 export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): Promise<RowPosition[]> {
   using text = new TextFile(file.fd, file.name)
@@ -46,22 +47,24 @@ export async function keyRowsJob({ file, options, key, maxRows }: KeyRowsJob): P
   const wasm = startScanner()
   const { columns } = new DelimitedReader(text, dialect, defaultDelimitedLimits, wasm)
   const namesFromOptions = dialect.columns.map((column) => column?.name)
-  const indexes = findKeyIndexes(columnsWithNames(columns, namesFromOptions), key)
-  if (indexes.includes(-1)) return []
+  const keyIndexes = findKeyIndexes(columnsWithNames(columns, namesFromOptions), key)
+  if (keyIndexes.includes(-1)) return []
   const encoder = new SampleEncoder(wasm, dialect, columns)
   const { records, reader } = openRows(text, dialect, defaultDelimitedLimits, wasm.window)
   const positions: RowPosition[] = []
-  for (let row = 1; positions.length < maxRows && reader.position < maxSearchedBytes && records.advance(); ) {
+  let row = 0
+  while (positions.length < maxRows && reader.position < maxSearchedBytes && records.advance()) {
     if (records.fault !== undefined) continue
-    const texts = indexes.map((index) => fieldText(records, index))
+    const texts = keyIndexes.map((index) => fieldText(records, index))
     const encoded = encoder.encode(records)
-    const isRejected = encoded === 'RAGGED' || (encoded !== 'TYPES_TOO_NARROW' && 'rejectingColumn' in encoded)
+    const isTypeTooNarrow = encoded === 'TYPES_TOO_NARROW'
+    const isRejected = encoded === 'RAGGED' || (!isTypeTooNarrow && 'rejectingColumn' in encoded)
     if (isRejected) continue
+    row++
     // A record that needs wider types cannot be decoded, so only its texts are compared.
-    const cells = encoded === 'TYPES_TOO_NARROW' ? undefined : readTuples(encoded.tuple, columns, 1, Infinity).rows[0]!
-    const keyCells = indexes.map((index) => cells?.[index])
+    const cells = isTypeTooNarrow ? undefined : readTuples(encoded.tuple, columns, 1, Infinity).rows[0]!
+    const keyCells = keyIndexes.map((index) => cells?.[index])
     if (hasKey(keyCells, texts, key)) positions.push({ line: records.line, row })
-    row += 1
   }
   return positions
 }
@@ -77,15 +80,20 @@ export const findKeyIndexes = (columns: readonly Pick<Column, 'name' | 'label'>[
   })
 
 /**
- * Returns whether a row has the key. `cells` are its values in the columns of the key, and `texts` are the same values
- * as the file prints them. A cell is undefined if its value could not be read.
+ * True if a row has the values of the key, or if it has no value in one of the key's columns and the key has no values.
+ * `cells` are the row's values in the columns of the key, and `texts` are the same values as the file prints them. A
+ * cell is undefined if its value could not be read.
  */
 export function hasKey(
   cells: readonly (PreviewCell | undefined)[],
   texts: readonly (string | undefined)[],
   { values }: RowKey,
 ): boolean {
-  if (!values) return cells.some((cell, position) => cell === null || (cell === undefined && texts[position] === ''))
+  if (!values) {
+    const isMissing = (cell: PreviewCell | undefined, text: string | undefined) =>
+      cell === undefined ? text === '' : cell === null
+    return cells.some((cell, position) => isMissing(cell, texts[position]))
+  }
   return values.every((value, position) => {
     const cell = cells[position]
     return texts[position] === value || (cell !== undefined && isSameValue(cell, value))

@@ -80,17 +80,26 @@ function decodeFixed(bytes: Uint8Array, width: number): FixedValues {
 const toBytes = ({ buffer, byteOffset, byteLength }: Int32Array | BigInt64Array) =>
   new Uint8Array(buffer, byteOffset, byteLength)
 
+/** The bytes before RLE values, with their length in bytes. */
+const rleLengthBytes = 4
+
+/** Decodes booleans to bytes that are 0 or 1: at most `maxValues`, or as many as the body has. */
 function decodeBooleans(body: Uint8Array, encoding: Encoding, maxValues: number): Uint8Array {
   if (encoding === 'RLE') {
-    const bits = new Uint8Array(maxValues)
-    const end = 4 + new DataView(body.buffer, body.byteOffset, body.byteLength).getUint32(0, true)
-    new HybridReader(body, 4, end, 1).read(bits, maxValues)
-    return bits
+    const values = new Uint8Array(maxValues)
+    const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
+    const end = rleLengthBytes + view.getUint32(0, true)
+    const bitsPerValue = 1
+    new HybridReader(body, rleLengthBytes, end, bitsPerValue).read(values, maxValues)
+    return values
   }
   if (encoding !== 'PLAIN') throw new RangeError(`booleans in encoding ${encoding}`)
-  const bits = new Uint8Array(Math.min(maxValues, body.length * 8))
-  for (let i = 0; i < bits.length; i++) bits[i] = (body[i >> 3]! >> (i & 7)) & 1
-  return bits
+  const values = new Uint8Array(Math.min(maxValues, body.length * 8))
+  for (let i = 0; i < values.length; i++) {
+    const byte = body[Math.floor(i / 8)]!
+    values[i] = (byte >> (i % 8)) & 1
+  }
+  return values
 }
 
 /** Decodes values that are stored as all first bytes, then all second bytes, and so on. */

@@ -181,13 +181,18 @@ const fillInt96: FillRow<TimestampVector> = ({ view }, position, vector, row, re
   if (hasSubMicrosecondDigits(low, high)) reporter.reportTruncation()
 }
 
+/**
+ * Returns the function that stores an unscaled integer of 32 or 64 bits as its 32-bit halves, or as a bigint if it is
+ * unsigned and exceeds a signed 64-bit integer.
+ */
 function createDecimalFill(
   storage: 'decimal32' | 'decimal64' | 'unsigned64',
   maxDigits: number,
 ): FillRow<DecimalVector> {
   return ({ view }, position, vector, row, reporter) => {
     const low = view.getInt32(position, true)
-    const high = storage === 'decimal32' ? low >> 31 : view.getInt32(position + 4, true)
+    const signOfLow = low >> 31
+    const high = storage === 'decimal32' ? signOfLow : view.getInt32(position + 4, true)
     const exceedsInt64 = storage === 'unsigned64' && high < 0
     const bigValue = exceedsInt64 ? view.getBigUint64(position, true) : undefined
     storeDecimal(vector, row, low, high, bigValue, maxDigits, reporter)
@@ -204,22 +209,21 @@ function createDecimalBytesFill({ physical, width }: LeafType, maxDigits: number
     const variableLengthValues = physical === 'BYTE_ARRAY' ? (values as ByteValues) : undefined
     for (let row = 0; row < count; row++) {
       const valueIndex = valueIndexes[row]!
-      if (valueIndex < 0) continue
+      const isNull = valueIndex < 0
+      if (isNull) continue
       const start = variableLengthValues ? variableLengthValues.starts[valueIndex]! : valueIndex * width
-      const end = start + (variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width)
-      // -1 for a negative integer, otherwise 0. A wide two's complement integer repeats these bits before its number.
-      const sign = end > start && bytes[start]! >= 0x80 ? -1 : 0
-      let firstSignificantByte = start
-      while (end - firstSignificantByte > 8 && bytes[firstSignificantByte] === (sign & 0xff)) firstSignificantByte++
-      const significantBytes = end - firstSignificantByte
-      const signOfLast8Bytes = bytes[firstSignificantByte]! >= 0x80 ? -1 : 0
-      // Eight bytes only fit 64 bits if their highest bit is the sign. Otherwise, the sign needs a further bit.
-      const fits64Bits = significantBytes < 8 || (significantBytes === 8 && signOfLast8Bytes === sign)
+      const length = variableLengthValues ? variableLengthValues.lengths[valueIndex]! : width
+      const end = start + length
+      const isNegative = length > 0 && bytes[start]! >= 0x80
+      // A two's complement integer repeats its sign bit before its digits.
+      const sign = isNegative ? -1 : 0
+      const digitsStart = skipSignBytes(bytes, start, end, isNegative)
       let low = sign
       let high = sign
       let bigValue: bigint | undefined
-      if (fits64Bits) {
-        for (let position = firstSignificantByte; position < end; position++) {
+      if (fits64Bits(bytes, digitsStart, end, isNegative)) {
+        for (let position = digitsStart; position < end; position++) {
+          // Shifts the 64 bits of both halves left by one byte, and appends the byte.
           high = (high << 8) | (low >>> 24)
           low = (low << 8) | bytes[position]!
         }
@@ -227,6 +231,21 @@ function createDecimalBytesFill({ physical, width }: LeafType, maxDigits: number
       storeDecimal(vector as DecimalVector, row, low, high, bigValue, maxDigits, reporter)
     }
   }
+}
+
+/** Returns the position after the bytes that only repeat the sign, but at the latest that of the last eight bytes. */
+function skipSignBytes(bytes: Uint8Array, start: number, end: number, isNegative: boolean): number {
+  const signByte = isNegative ? 0xff : 0
+  let position = start
+  while (end - position > 8 && bytes[position] === signByte) position++
+  return position
+}
+
+/** True if at most eight bytes are left. Of eight bytes, the highest bit must be the sign. */
+function fits64Bits(bytes: Uint8Array, digitsStart: number, end: number, isNegative: boolean): boolean {
+  const byteCount = end - digitsStart
+  const isHighestBitSet = bytes[digitsStart]! >= 0x80
+  return byteCount < 8 || (byteCount === 8 && isHighestBitSet === isNegative)
 }
 
 function readBigEndianInteger(bytes: Uint8Array, start: number, end: number): bigint {
@@ -272,12 +291,14 @@ function storeDecimal(
   } else vector.big?.delete(row)
   // 64 bits represent at most 19 digits, so no check is needed.
   if (bigValue === undefined && maxDigits >= 19) return
-  const value = bigValue ?? integerOfHalves(low, high)
-  const hasTooManyDigits =
-    typeof value === 'number' && maxDigits <= 15
-      ? Math.abs(value) >= 10 ** maxDigits
-      : toAbsoluteBigint(value) >= 10n ** BigInt(maxDigits)
-  if (hasTooManyDigits) reporter.reportFault(row, `has more than the ${maxDigits} digits that its column allows`)
+  if (hasMoreDigits(bigValue ?? integerOfHalves(low, high), maxDigits))
+    reporter.reportFault(row, `has more than the ${maxDigits} digits that its column allows`)
+}
+
+/** Compares numbers of up to 15 digits, which are exact, because comparing bigints is slower. */
+function hasMoreDigits(value: number | bigint, maxDigits: number): boolean {
+  if (typeof value === 'number' && maxDigits <= 15) return Math.abs(value) >= 10 ** maxDigits
+  return toAbsoluteBigint(value) >= 10n ** BigInt(maxDigits)
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {
@@ -383,36 +404,48 @@ function storeBigint(halves: Int64Halves, row: number, value: bigint): boolean {
 }
 
 /**
- * Converts units since 1970 to microseconds and stores them. Returns false if PostgreSQL's calendar does not include
- * the timestamp.
+ * Converts units since 1970 to microseconds and stores them. `low` and `high` are the halves of the 64-bit units.
+ * Returns false if PostgreSQL's calendar does not include the timestamp.
  */
 function storeTimestamp(halves: Int64Halves, row: number, low: number, high: number, unitsPerSecond: number): boolean {
   if (unitsPerSecond === 1_000_000_000) {
-    // Computes (high × 2^32 + low) / 1000, rounded down, with numbers that stay exact. PostgreSQL's calendar includes
-    // all 64-bit nanoseconds, which are the years 1677 to 2262.
-    const quotient = Math.floor(high / 1000)
-    halves.high[row] = quotient
-    halves.low[row] = Math.floor(((high - quotient * 1000) * twoPow32 + (low >>> 0)) / 1000)
+    storeNanoseconds(halves, row, low, high)
+    // PostgreSQL's calendar includes all 64-bit nanoseconds, which are the years 1677 to 2262.
     return true
   }
   if (unitsPerSecond === 1_000_000) {
     halves.high[row] = high
     halves.low[row] = low
-    return high * twoPow32 + (low >>> 0) >= minTimestampMicroseconds
+    return numberOfHalves(low, high) >= minTimestampMicroseconds
   }
-  const milliseconds = high * twoPow32 + (low >>> 0)
+  const milliseconds = numberOfHalves(low, high)
   // A double represents microseconds exactly up to 2^53, which are 285 years.
-  if (milliseconds <= -9e12 || milliseconds >= 9e12) {
-    return storeBigint(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
-  }
+  const isExact = Math.abs(milliseconds) < 9e12
+  if (!isExact) return storeBigint(halves, row, ((BigInt(high) << 32n) | BigInt(low >>> 0)) * 1000n)
   storeExactNumber(halves, row, milliseconds * 1000)
   return true
+}
+
+/** Returns a 64-bit integer as a number, which is rounded if it exceeds 2^53. */
+function numberOfHalves(low: number, high: number): number {
+  const unsignedLow = low >>> 0
+  return high * twoPow32 + unsignedLow
+}
+
+/**
+ * Stores nanoseconds as microseconds, rounded down. Divides one half after the other, so that the numbers stay exact.
+ */
+function storeNanoseconds(halves: Int64Halves, row: number, low: number, high: number): void {
+  const quotient = Math.floor(high / 1000)
+  const remainder = high - quotient * 1000
+  halves.high[row] = quotient
+  halves.low[row] = Math.floor(numberOfHalves(low, remainder) / 1000)
 }
 
 /** True if the nanoseconds are not a multiple of a microsecond. */
 function hasSubMicrosecondDigits(low: number, high: number): boolean {
   const remainder = high - Math.floor(high / 1000) * 1000
-  return (remainder * twoPow32 + (low >>> 0)) % 1000 !== 0
+  return numberOfHalves(low, remainder) % 1000 !== 0
 }
 
 /**
@@ -420,7 +453,7 @@ function hasSubMicrosecondDigits(low: number, high: number): boolean {
  * PostgreSQL's calendar does not include the timestamp.
  */
 function storeInt96Timestamp(halves: Int64Halves, row: number, low: number, high: number, julianDay: number): boolean {
-  const microsecondsOfDay = Math.floor((high * twoPow32 + (low >>> 0)) / 1000)
+  const microsecondsOfDay = Math.floor(numberOfHalves(low, high) / 1000)
   const days = julianDay - unixJulianDay
   // Within these limits, a double represents the sum exactly.
   const isExact = days > -100_000 && days < 100_000 && microsecondsOfDay < 1e12

@@ -210,14 +210,15 @@ export function toHexColumn({ column, node }: ParquetColumn): ParquetColumn {
   return { column, node: toHexNode(node) }
 }
 
+/** Returns the node with its `text-or-hex` leaves, at any depth, read as hexadecimal. */
 function toHexNode(node: ParquetColumn['node']): ParquetColumn['node'] {
   const { leaf } = node
-  if (leaf) {
-    if (leaf.type.format.name !== 'text-or-hex') return node
-    const format: ValueFormat = { name: 'hex', prefix: '\\x' }
-    const hexLeaf = { ...leaf, type: { ...leaf.type, format } }
-    return { ...node, leaf: hexLeaf, leaves: [hexLeaf] }
+  if (!leaf) {
+    const children = node.children.map(toHexNode)
+    return { ...node, children, leaves: children.flatMap(({ leaves }) => leaves) }
   }
-  const children = node.children.map(toHexNode)
-  return { ...node, children, leaves: children.flatMap(({ leaves }) => leaves) }
+  if (leaf.type.format.name !== 'text-or-hex') return node
+  const format: ValueFormat = { name: 'hex', prefix: '\\x' }
+  const hexLeaf = { ...leaf, type: { ...leaf.type, format } }
+  return { ...node, leaf: hexLeaf, leaves: [hexLeaf] }
 }

@@ -135,6 +135,7 @@ export class RowGroups {
   }
 }
 
+/** Returns the reader of a column that is one leaf. `open` starts a row group, and `fill` reads its next rows. */
 function createFlatColumnReader(reader: LeafReader): ColumnReader {
   return {
     vector: reader.vector,
@@ -150,6 +151,7 @@ function createFlatColumnReader(reader: LeafReader): ColumnReader {
   }
 }
 
+/** Returns the reader of a nested column. It reads all its leaves, so it can always read the rest of a row group. */
 function createNestedColumnReader(column: NestedColumn): ColumnReader {
   return {
     vector: column.vector,

@@ -27,32 +27,28 @@ export async function previewUpload(
   using opened = await openUpload({ ...upload, options, firstBytes, expectedFormat: 'DELIMITED' }, signal)
   const job = { file: opened.file, options: { ...options, ...opened.dialect }, rows: maxRows }
   const preview = await previewInThread(job, signal)
-  const { sample, description } = preview
+  const { sample } = preview
   const rejected = await listFirstRejected(preview.rejected, opened)
   const rows = readRows(preview.tuples, preview.columns)
-  // Delimiter, header and lines of a text that was converted from a workbook or JSON are not those of the uploaded
-  // file.
+  // The dialect and lines of a text that was converted from a workbook or JSON are not those of the uploaded file.
   const isOriginalText = opened.dialect === undefined
-  const isSampleComplete = opened.complete && sample.complete
-  const unread = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
+  const isWholeFileExamined = opened.complete && sample.complete
+  const acceptedRows = sample.rows - preview.rejected.length
   const typesKnown = preview.hasSeenAllRows && opened.complete
+  const unread = [opened.unread, preview.unread].filter((sentence) => sentence !== undefined)
+  const dialectNotes = isOriginalText ? [`It is read with ${preview.description}.`] : []
   return {
     columns: describeColumns(preview, options, { isOriginalText, typesKnown }),
     rows,
     ...(isOriginalText && { lines: preview.lines.slice(0, rows.length) }),
     rejected,
-    notes: [
-      ...unread,
-      opened.formatSentence,
-      ...(isOriginalText ? [`It is read with ${description}.`] : []),
-      ...preview.notes,
-    ],
-    complete: isSampleComplete && sample.rows - preview.rejected.length <= rows.length,
+    notes: [...unread, opened.formatSentence, ...dialectNotes, ...preview.notes],
+    complete: isWholeFileExamined && acceptedRows <= rows.length,
     csvGuesses: preview.guesses,
     ...(typesKnown && { typesKnown }),
     ...(opened.sparse && { sparse: true as const }),
     ...(unread.length > 0 && { unread: unread.join(' ') }),
-    ...describeRejections(preview, opened, isSampleComplete, rejected[0]),
+    ...describeRejections(preview, opened, isWholeFileExamined, rejected[0]),
     ...(opened.sheets && { sheets: opened.sheets }),
   }
 }
@@ -83,14 +79,14 @@ function describeColumns(
 function describeRejections(
   { sample }: DelimitedPreview,
   opened: OpenedUpload,
-  isSampleComplete: boolean,
+  isWholeFileExamined: boolean,
   firstRejected: RejectedRow | undefined,
 ): Pick<SourcePreview, 'tooManyRejected' | 'likelyRejected'> {
   const rejections = {
     count: sample.rejected + opened.rejected,
     ...(firstRejected && { first: `line ${firstRejected.line}: ${firstRejected.reason}` }),
   }
-  if (isSampleComplete) {
+  if (isWholeFileExamined) {
     const sentence = describeTooManyRejected(sample.rows - sample.rejected, rejections)
     return sentence === undefined ? {} : { tooManyRejected: sentence }
   }

@@ -58,7 +58,8 @@ export async function readStart(source: ByteSource, length: number): Promise<Buf
 
 /**
  * Returns a source that stops after the chunk with which at least `minBytes` bytes are read. It stops by throwing an
- * error, so that no reader takes this for the real end. `catchTruncatedRead` converts the error to the value 'CUT'.
+ * error, so that no reader takes this for the real end. `catchTruncatedRead` converts the error to the value
+ * 'TRUNCATED'.
  */
 export const truncateAfter = (source: ByteSource, minBytes: number): ByteSource =>
   truncateWhen(source, (bytesRead) => bytesRead >= minBytes)
@@ -79,8 +80,8 @@ export function truncateWhen(source: ByteSource, isEnough: (bytesRead: number) =
 
 class TruncatedRead extends Error {}
 
-/** Returns 'CUT' if a truncated source has stopped. Rethrows any other error. */
-export function catchTruncatedRead(error: unknown): 'CUT' {
-  if (error instanceof TruncatedRead) return 'CUT'
+/** Returns 'TRUNCATED' if a truncated source has stopped. Rethrows any other error. */
+export function catchTruncatedRead(error: unknown): 'TRUNCATED' {
+  if (error instanceof TruncatedRead) return 'TRUNCATED'
   throw error
 }

@@ -101,7 +101,7 @@ async function convertContent(
     const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
     return finishOutput('DELIMITED', output, { ...result, sparse: true, formats: [...outerFormats, description] })
   }
-  const isComplete = (await copyBytes(text, output.writer).catch(catchTruncatedRead)) !== 'CUT'
+  const isComplete = (await copyBytes(text, output.writer).catch(catchTruncatedRead)) !== 'TRUNCATED'
   return finishOutput('DELIMITED', output, { formats: [...outerFormats, textDescription], complete: isComplete })
 }
 

@@ -198,18 +198,22 @@ function createOpenedUpload(
   }
 }
 
+/** Opens a file. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE, also if `path` is not a file. */
 function openFile(path: string, name: string): number {
   try {
     const fd = openSync(path, 'r')
     if (fstatSync(fd).isFile()) return fd
     closeSync(fd)
-    // The code lets the catch block below report the reason, as for an error of the operating system.
-    throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code ?? ''
-    const reason = unreadableReasons[code] ?? `cannot be read (${code})`
-    throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, { cause })
+    throw unreadableFileProblem(name, (cause as NodeJS.ErrnoException).code ?? '', cause)
   }
+  throw unreadableFileProblem(name, 'EISDIR', new Error(`${path} is not a file`))
+}
+
+/** Creates the problem for an error code of the operating system. */
+function unreadableFileProblem(name: string, code: string, cause: unknown): SourceProblem {
+  const reason = unreadableReasons[code] ?? `cannot be read (${code})`
+  return new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${reason}.`, { cause })
 }
 
 async function* yieldNoRejects(): AsyncGenerator<RejectedRow[], void, void> {}

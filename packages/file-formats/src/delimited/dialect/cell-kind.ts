@@ -101,69 +101,82 @@ function numberOrTimeKind(bytes: Uint8Array, from: number, to: number): number {
   const bytesOfTextOnly = classCounts[OTHER_CLASS]! + classCounts[DELIMITER_CLASS]! + classCounts[QUOTE_CLASS]!
   if (digits === 0 || bytesOfTextOnly > 0) return TEXT_CELL
   const letters = classCounts[LETTER_CLASS]!
-  const colons = classCounts[COLON_CLASS]!
-  const slashes = classCounts[SLASH_CLASS]!
-  const points = classCounts[POINT_CLASS]!
-  const signs = classCounts[SIGN_CLASS]!
-  const mayBeNumber = colons + slashes === 0
-  if (mayBeNumber && letters === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
-  if (mayBeNumber && letters === 1 && isExponent(bytes, from, to)) return NUMBER_CELL
-  const hasCommaOrUnit = classCounts[COMMA_CLASS]! + classCounts[UNIT_CLASS]! > 0
-  if (hasCommaOrUnit || digits < minTimeDigits || digits > maxTimeDigits) return TEXT_CELL
-  // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
-  const hasDateSeparators = signs >= 2 || slashes === 2 || points >= 2
+  const hasTimeSeparators = classCounts[COLON_CLASS]! + classCounts[SLASH_CLASS]! > 0
+  if (!hasTimeSeparators && letters === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
+  if (!hasTimeSeparators && letters === 1 && isExponent(bytes, from, to)) return NUMBER_CELL
+  return isTime(classCounts) ? TIME_CELL : TEXT_CELL
+}
+
+/** True if a cell looks like a date, a time or both, judging by the number of its bytes of each class. */
+function isTime(counts: Uint16Array): boolean {
+  const digits = counts[DIGIT_CLASS]!
+  const hasCommaOrUnit = counts[COMMA_CLASS]! + counts[UNIT_CLASS]! > 0
+  if (hasCommaOrUnit || digits < minTimeDigits || digits > maxTimeDigits) return false
+  const letters = counts[LETTER_CLASS]!
+  const colons = counts[COLON_CLASS]!
+  const slashes = counts[SLASH_CLASS]!
+  const points = counts[POINT_CLASS]!
+  const signs = counts[SIGN_CLASS]!
   // Has the colons of a time, as in 10:30, 10:30:00 or 10:30:00+01:00.
   const hasTimeColons = colons >= 1 && colons <= 3
   if (letters === 0) {
+    // Has the separators of a date, as in 2024-01-31, 31/01/2024 or 31.01.2024.
+    const hasDateSeparators = signs >= 2 || slashes === 2 || points >= 2
     const hasFewSeparators = signs + slashes + points + colons <= maxTimeSeparators
-    return (hasDateSeparators || hasTimeColons) && hasFewSeparators ? TIME_CELL : TEXT_CELL
+    return (hasDateSeparators || hasTimeColons) && hasFewSeparators
   }
-  // A time with letters, such as 2024-01-31T10:00Z or 10:30 PM.
-  if (letters <= 2 && hasTimeColons) return TIME_CELL
-  // A date with the name of a month, such as 12-Jan-2024.
-  return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
+  const isTimeWithLetters = letters <= 2 && hasTimeColons // 2024-01-31T10:00Z or 10:30 PM
+  const isDateWithMonthName = letters === 3 && (signs === 2 || slashes === 2) // 12-Jan-2024
+  return isTimeWithLetters || isDateWithMonthName
 }
 
 /**
  * True if the bytes look like a number: digits with an optional sign, unit and fraction. Points, commas and spaces may
  * separate digits, but no two of them may be adjacent. Two or more commas are thousands separators, so three digits
- * must follow each. A dollar sign may come before or after the sign; a unit such as % comes last.
+ * must follow each. A dollar sign may come before or after the sign; a percent sign comes last.
  */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
-  let position = from
-  if (bytes[position] === DOLLAR_BYTE) position++
-  if (byteClasses[bytes[position]!] === SIGN_CLASS) position++
-  if (bytes[position] === DOLLAR_BYTE) position++
   let separators = 0
   let points = 0
   let commas = 0
-  let lastSeparatorClass = 0
-  let digitsAfterComma = 0
-  for (; position < to; position++) {
+  let digitsSinceSeparator = 0
+  let isAfterSeparator = false
+  for (let position = skipSignAndDollar(bytes, from); position < to; position++) {
     const byteClass = byteClasses[bytes[position]!]!
-    if (byteClass === UNIT_CLASS) return bytes[position] === PERCENT_BYTE && position === to - 1
     if (byteClass === DIGIT_CLASS) {
-      lastSeparatorClass = 0
-      digitsAfterComma++
+      digitsSinceSeparator++
+      isAfterSeparator = false
       continue
     }
-    if (commas > 1 && digitsAfterComma !== 3) return false
-    digitsAfterComma = 0
-    if (byteClass !== POINT_CLASS && byteClass !== COMMA_CLASS && byteClass !== SPACE_CLASS) return false
-    if (lastSeparatorClass !== 0) return false
-    lastSeparatorClass = byteClass
+    if (byteClass === UNIT_CLASS) return bytes[position] === PERCENT_BYTE && position === to - 1
+    const isSeparator = byteClass === POINT_CLASS || byteClass === COMMA_CLASS || byteClass === SPACE_CLASS
+    if (!isSeparator || isAfterSeparator) return false
+    const endsThousandsGroup = commas > 1
+    if (endsThousandsGroup && digitsSinceSeparator !== 3) return false
+    isAfterSeparator = true
+    digitsSinceSeparator = 0
     separators++
     if (byteClass === POINT_CLASS) points++
     if (byteClass === COMMA_CLASS) commas++
   }
-  if (lastSeparatorClass === COMMA_CLASS || separators > maxNumberSeparators) return false
+  const endsWithComma = isAfterSeparator && byteClasses[bytes[to - 1]!] === COMMA_CLASS
+  if (endsWithComma || separators > maxNumberSeparators) return false
   // The last group of digits after several thousands separators has three digits too, unless it is a fraction.
-  if (commas > 1 && points === 0 && digitsAfterComma !== 3) return false
+  if (commas > 1 && points === 0 && digitsSinceSeparator !== 3) return false
   // Only one of the two characters can separate thousands.
   if (points > 1 && commas > 1) return false
   // A short text with several points, such as 31.1.24, is probably a date.
   const mayBeDate = points > 1 && commas === 0 && to - from < minBytesWithSeveralPoints
   return !mayBeDate
+}
+
+/** Returns the position after an optional sign with an optional dollar sign before or after it. */
+function skipSignAndDollar(bytes: Uint8Array, from: number): number {
+  let position = from
+  if (bytes[position] === DOLLAR_BYTE) position++
+  if (byteClasses[bytes[position]!] === SIGN_CLASS) position++
+  if (bytes[position] === DOLLAR_BYTE) position++
+  return position
 }
 
 /** True if the bytes look like a number with an exponent, as in 1.5e-7. */

@@ -21,6 +21,8 @@ const comparedRecords = { records: 400, cells: 8_000 }
 const minimumLead = 1.02
 /** In a padded file, at least this share of the fields after a delimiter starts with a space. */
 const minPaddedShare = 0.9
+/** The `quote` of a grammar without quotes. */
+const NO_QUOTE = -1
 /** Fewer broken records do not prove that quotes are ordinary text. */
 const minBrokenRecords = 3
 
@@ -31,9 +33,8 @@ interface GrammarCandidate extends GrammarScore {
 
 /**
  * Returns the grammar (delimiter, quote, escape, padding) that fits the sample from byte `from` on best. Properties in
- * `knownGrammar` are not detected. The confidence of a delimiter or quote is its lead over the best grammar with
- * another one. If the best grammar has a single column and its delimiter is not known, returns a delimiter that splits
- * no field.
+ * `knownGrammar` are not detected. If the best grammar has a single column and its delimiter is not known, returns a
+ * delimiter that splits no field.
  */
 export function chooseGrammar(
   sample: Uint8Array,
@@ -46,28 +47,49 @@ export function chooseGrammar(
     const parsed = parseSample(sample, from, isComplete, grammar, comparedRecords, from + comparedBytes)
     return { grammar, ...scoreGrammar(parsed), parsed }
   })
-  const parsedSamples = candidates.map(({ parsed }) => parsed)
-  const plausibleCandidates = candidates.filter(({ grammar, parsed }) => {
-    const isPaddingPlausible = !grammar.padded || knownGrammar.padded === true || isPadded(parsed)
-    const areQuotesPlausible =
-      grammar.quote >= 0 || knownGrammar.quote === -1 || areQuotesOrdinaryText(parsedSamples, grammar.delimiter)
-    return isPaddingPlausible && areQuotesPlausible
-  })
+  const plausibleCandidates = candidates.filter((candidate) => isPlausible(candidate, candidates, knownGrammar))
   const best = bestCandidate(plausibleCandidates)
+  const confidence = confidenceInBest(best, plausibleCandidates)
+  const needsDelimiter = best.width === 1 && knownGrammar.delimiter === undefined
+  if (!needsDelimiter) return { grammar: best.grammar, confidence }
+  const unusedDelimiter = harmlessDelimiter(comparedSample, best.grammar)
+  return { grammar: { ...best.grammar, delimiter: unusedDelimiter }, confidence }
+}
+
+/**
+ * False for a candidate with padding if the fields are not padded, and for a candidate without quotes if the quotes in
+ * the sample are not ordinary text. What the options set is always plausible.
+ */
+function isPlausible(
+  { grammar, parsed }: GrammarCandidate,
+  candidates: readonly GrammarCandidate[],
+  knownGrammar: KnownGrammar,
+): boolean {
+  const isPaddingPlausible = !grammar.padded || knownGrammar.padded === true || isPadded(parsed)
+  if (!isPaddingPlausible) return false
+  const hasQuote = grammar.quote !== NO_QUOTE
+  if (hasQuote || knownGrammar.quote === NO_QUOTE) return true
+  const parsedSamples = candidates.map((candidate) => candidate.parsed)
+  return areQuotesOrdinaryText(parsedSamples, grammar.delimiter)
+}
+
+/**
+ * Returns the confidence in the properties of the best grammar. For the delimiter and the quote, it is the lead of this
+ * grammar over the best one with another delimiter or quote.
+ */
+function confidenceInBest(
+  best: GrammarCandidate,
+  candidates: readonly GrammarCandidate[],
+): GrammarChoice['confidence'] {
   const { delimiter, quote } = best.grammar
-  const withOtherDelimiter = plausibleCandidates.filter(({ grammar }) => grammar.delimiter !== delimiter)
-  const withOtherQuote = plausibleCandidates.filter(
-    ({ grammar }) => grammar.delimiter === delimiter && grammar.quote !== quote,
-  )
-  const confidence = {
+  const withOtherDelimiter = candidates.filter(({ grammar }) => grammar.delimiter !== delimiter)
+  const withOtherQuote = candidates.filter(({ grammar }) => grammar.delimiter === delimiter && grammar.quote !== quote)
+  return {
     delimiter: confidenceOf(leadOver(withOtherDelimiter, best)),
     quote: confidenceOf(leadOver(withOtherQuote, best)),
     escape: 1,
     padded: 1,
   }
-  if (best.width > 1 || knownGrammar.delimiter !== undefined) return { grammar: best.grammar, confidence }
-  const unusedDelimiter = harmlessDelimiter(comparedSample, best.grammar)
-  return { grammar: { ...best.grammar, delimiter: unusedDelimiter }, confidence }
 }
 
 /** Returns the candidate with the highest score. A later, more complex candidate must lead by `minimumLead`. */
@@ -288,9 +310,9 @@ const labelledStartFactor = 0.75
 
 /**
  * Returns a score for how well a grammar fits the sample that it parsed, and the most common number of fields as
- * `width`. The score grows with the share of records that have this number of fields, the share of well-formed cells
- * and the number of columns. It is lower if the sample does not start with a table, and for delimiters that also occur
- * inside values.
+ * `width`. The score is a product of factors from 0 to 1: the share of records that have this number of fields, the
+ * quality of their cells, the number of columns, whether the sample starts with a table, and how rarely the delimiter
+ * occurs inside values.
  */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
@@ -298,21 +320,21 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const width = mostCommonFieldCount(records)
   const quality = cellQuality(records, width)
   if (width === 1) return { total: singleColumnShare(records) * quality, width }
-  const tableRecords = withoutTitles(records)
-  const labelledTables = findLabelledTables(tableRecords)
+  const recordsBelowTitles = withoutTitles(records)
+  const labelledTables = findLabelledTables(recordsBelowTitles)
   const hasSeveralTables = labelledTables.count > 1
-  const isTableFirst = startsWithTable(records, width) || (hasSeveralTables && records[0]!.count > 1)
-  const isLabelled = startsWithLabels(tableRecords, width) || hasSeveralTables
-  const factorWithoutTableFirst = isLabelled ? labelledStartFactor : lateStartFactor
-  const startFactor = isTableFirst ? 1 : factorWithoutTableFirst
-  const consistency = Math.max(
-    widthConsistency(tableRecords, width),
-    hasSeveralTables ? labelledTables.shareOfRecords ** 2 : 0,
-  )
+  const shareInSeveralTables = hasSeveralTables ? labelledTables.shareOfRecords ** 2 : 0
+  const consistency = Math.max(widthConsistency(recordsBelowTitles, width), shareInSeveralTables)
+  const startsAtOnce = startsWithTable(records, width) || (hasSeveralTables && records[0]!.count > 1)
+  const hasLabels = hasSeveralTables || startsWithLabels(recordsBelowTitles, width)
+  const startFactor = startsAtOnce ? 1 : factorOfLateStart(hasLabels)
   const widthFactor = width / (width + 0.5)
   const delimiterFactor = delimiterFactors[String.fromCharCode(grammar.delimiter)] ?? 1
   return { total: consistency * quality * widthFactor * startFactor * delimiterFactor, width }
 }
+
+/** Titles above a table are less surprising if the table has labels. */
+const factorOfLateStart = (hasLabels: boolean) => (hasLabels ? labelledStartFactor : lateStartFactor)
 
 /** Returns the share of records with one field, lowered because a single column proves nothing about the grammar. */
 function singleColumnShare(records: readonly SampleRecord[]): number {
@@ -367,26 +389,38 @@ function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[
 }
 
 /**
- * Returns the most frequent number of fields per record. Ignores broken records. On a tie, returns the first number
- * that is not 1. If most records have several fields, but 1 is the most frequent number, returns the first record's
- * number.
+ * Returns the most frequent number of fields per record. If it is 1, but most records have several fields, returns the
+ * first record's number: those records may be rows of different widths, and the others notes.
  */
 export function mostCommonFieldCount(records: readonly SampleRecord[]): number {
+  const recordsByWidth = countRecordsByWidth(records)
+  const width = mostFrequentWidth(recordsByWidth)
+  const hasMajority = (recordsByWidth.get(width) ?? 0) * 2 > records.length
+  if (width > 1 || hasMajority) return width
+  return Math.max(1, records[0]!.count)
+}
+
+/** Returns the number of records with each number of fields, without the broken records. */
+function countRecordsByWidth(records: readonly SampleRecord[]): Map<number, number> {
   const recordsByWidth = new Map<number, number>()
   for (const { count } of records) {
     if (count > 0) recordsByWidth.set(count, (recordsByWidth.get(count) ?? 0) + 1)
   }
+  return recordsByWidth
+}
+
+/** Returns the number of fields that the most records have. On a tie, returns the first number that is not 1. */
+function mostFrequentWidth(recordsByWidth: ReadonlyMap<number, number>): number {
   let width = 1
   let recordsOfWidth = 0
-  for (const [candidate, frequency] of recordsByWidth) {
-    const isTie = frequency === recordsOfWidth
-    if (frequency < recordsOfWidth || (isTie && width > 1)) continue
+  for (const [candidate, recordCount] of recordsByWidth) {
+    const isTie = recordCount === recordsOfWidth
+    const isBetter = recordCount > recordsOfWidth || (isTie && width === 1)
+    if (!isBetter) continue
     width = candidate
-    recordsOfWidth = frequency
+    recordsOfWidth = recordCount
   }
-  if (width > 1 || recordsOfWidth * 2 > records.length) return width
-  // At most half of the records have one field. The others may be rows of different widths, and the former notes.
-  return Math.max(1, records[0]!.count)
+  return width
 }
 
 /**

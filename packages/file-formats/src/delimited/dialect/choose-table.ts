@@ -33,24 +33,32 @@ export function chooseTable(
   parsed: ParsedSample,
   { skipLines, footerLines }: DelimitedOptions,
 ): TableChoice {
-  if (footerLines !== undefined) {
-    const end = lastLines(file, sample, footerLines, sample.from).from - sample.from
-    const records = parsed.records.filter(({ from }, index) => index === 0 || from < end)
-    return { parsed: { ...parsed, records }, end: undefined, linesAfter: 0, parts: undefined }
-  }
-  const parts = separateTables(parsed, sample.head)
+  if (footerLines !== undefined) return chooseAllButLastLines(file, sample, parsed, footerLines)
+  const tables = separateTables(parsed, sample.head)
   const isComplete = sample.complete && parsed.exhausted
-  const defaultPart = isComplete ? longestPart(parts) : parts.at(-1)!
-  const chosenPart = skipLines === undefined ? defaultPart : parts[0]!
-  const nextPart = parts[parts.indexOf(chosenPart) + 1]
-  const end = nextPart && sample.from + parsed.records[chosenPart.end]!.from
-  const linesAfter = end === undefined ? 0 : countLines(file, end)
+  const defaultTable = isComplete ? longestPart(tables) : tables.at(-1)!
+  const chosenTable = skipLines === undefined ? defaultTable : tables[0]!
+  const nextTable = tables[tables.indexOf(chosenTable) + 1]
+  const end = nextTable && sample.from + parsed.records[chosenTable.end]!.from
   return {
-    parsed: { ...parsed, records: parsed.records.slice(chosenPart.first, chosenPart.end) },
+    parsed: { ...parsed, records: parsed.records.slice(chosenTable.first, chosenTable.end) },
     end,
-    linesAfter,
-    parts: parts.length === 1 ? undefined : { all: parts, chosen: chosenPart, isComplete },
+    linesAfter: end === undefined ? 0 : countLines(file, end),
+    parts: tables.length === 1 ? undefined : { all: tables, chosen: chosenTable, isComplete },
   }
+}
+
+/** Chooses all lines except the last ones of the file as the table. */
+function chooseAllButLastLines(
+  file: ReadableFile,
+  sample: FileSample,
+  parsed: ParsedSample,
+  footerLines: number,
+): TableChoice {
+  const footerInFile = lastLines(file, sample, footerLines, sample.from).from
+  const footerInSample = footerInFile - sample.from
+  const records = parsed.records.filter(({ from }, index) => index === 0 || from < footerInSample)
+  return { parsed: { ...parsed, records }, end: undefined, linesAfter: 0, parts: undefined }
 }
 
 /** Returns the table with the most records, or the first of several such tables. */
@@ -73,33 +81,37 @@ export function describeUnread(
 ): string | undefined {
   if (!parts) return undefined
   const { all: allParts, chosen: chosenPart, isComplete } = parts
-  const formatLines = (part: TablePart) =>
-    isComplete || part !== allParts.at(-1) ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
+  const formatLines = (part: TablePart) => {
+    // The last table may continue after the sample.
+    const isEndKnown = isComplete || part !== allParts.at(-1)
+    return isEndKnown ? `lines ${part.firstLine} to ${part.lastLine}` : `line ${part.firstLine} on`
+  }
   const otherParts = allParts.filter((part) => part !== chosenPart)
-  const otherRanges = otherParts
-    .slice(0, maxListed)
-    .map((part) => `${formatLines(part)} (skipLines ${part.headerLine - 1})`)
+  const listedParts = otherParts.slice(0, maxListed)
+  const otherLines = listedParts.map((part) => `${formatLines(part)} (skipLines ${part.headerLine - 1})`).join(', ')
   const moreText = otherParts.length > maxListed ? ` and ${otherParts.length - maxListed} more` : ''
+  const subject = otherParts.length === 1 ? 'another table seems' : 'other tables seem'
   const optionsOfChosenPart = `skipLines ${skipLines.value} and footerLines ${footerLines.value}`
-  return `Only the table in ${formatLines(chosenPart)} of ${name} was read; ${otherParts.length === 1 ? 'another table seems' : 'other tables seem'} to be in ${otherRanges.join(', ')}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
+  return `Only the table in ${formatLines(chosenPart)} of ${name} was read; ${subject} to be in ${otherLines}${moreText}. Choose a table with csvOptions.skipLines and csvOptions.footerLines; ${optionsOfChosenPart} keep this one.`
 }
 
-/** Returns the number of lines from a position to the end of the file. */
+/** Returns the number of lines from a position to the end of the file. The last line may lack a line end. */
 function countLines(file: ReadableFile, from: number): number {
-  const chunk = new Uint8Array(countedChunkBytes + 1)
+  // The first byte of the chunk is the last one of the previous chunk. It shows whether an LF is the second half of a
+  // CRLF, which is one line end.
+  const chunk = new Uint8Array(1 + countedChunkBytes)
   let lineCount = 0
-  let lastByte = 0
+  let previousByte = 0
   for (let position = from; position < file.size; ) {
     const bytesRead = file.read(chunk, 1, countedChunkBytes, position)
     if (bytesRead === 0) break
-    // The preceding byte shows whether a line feed is the second half of a CRLF.
-    chunk[0] = lastByte
-    const alreadyCountedLineEnds = isLineEnd(lastByte) ? 1 : 0
-    lineCount += countLineEnds(chunk, 0, bytesRead + 1) - alreadyCountedLineEnds
-    lastByte = chunk[bytesRead]!
+    chunk[0] = previousByte
+    const lineEndsOfPreviousByte = isLineEnd(previousByte) ? 1 : 0
+    lineCount += countLineEnds(chunk, 0, 1 + bytesRead) - lineEndsOfPreviousByte
+    previousByte = chunk[bytesRead]!
     position += bytesRead
   }
-  return isLineEnd(lastByte) ? lineCount : lineCount + 1
+  return isLineEnd(previousByte) ? lineCount : lineCount + 1
 }
 
 const isLineEnd = (byte: number): boolean => byte === LF || byte === CR

@@ -233,21 +233,29 @@ function detectFooter(
   table: DetectedTable,
   { footerLines }: DelimitedOptions,
 ): DetectedFooter {
-  const { records, grammar, blankLines } = parsed
-  const body = records.slice(table.start + table.headerLines)
+  const { grammar } = parsed
+  const body = parsed.records.slice(table.start + table.headerLines)
   const rowsFrom = sample.from + (body[0]?.from ?? sample.head.length)
   if (footerLines !== undefined) return lastLines(file, sample, footerLines, rowsFrom)
+  const shape = { ...describeRows(body, parsed.blankLines, table), rowsFrom }
+  const isLastTable = end === undefined
+  if (isLastTable) return findFooter(sample, file.size, grammar, shape)
+  const sampleUpToEnd = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
+  const footer = findFooter(sampleUpToEnd, end, grammar, shape)
+  return { ...footer, lines: footer.lines + linesAfter }
+}
+
+/** Returns the properties of the rows in a table's body that distinguish them from the lines of a footer. */
+function describeRows(body: readonly SampleRecord[], blankLines: readonly number[], table: DetectedTable) {
   const fields = table.width + table.trailing
   const fittingRows = body.filter(({ count }) => count === fields)
-  const firstKind = commonKind(fittingRows.map(({ kinds }) => kinds[0]!))
   const firstLine = body[0]?.line ?? 0
   const lastFittingLine = fittingRows.at(-1)?.line ?? 0
-  const hasGaps = blankLines.some((line) => line > firstLine && line < lastFittingLine)
-  const shape = { fields, rowsFrom, firstKind, hasGaps }
-  if (end === undefined) return findFooter(sample, file.size, grammar, shape)
-  const tableSample = { ...sample, tail: sample.head.subarray(0, end - sample.from), tailFrom: sample.from }
-  const footer = findFooter(tableSample, end, grammar, shape)
-  return { ...footer, lines: footer.lines + linesAfter }
+  return {
+    fields,
+    firstKind: commonKind(fittingRows.map(({ kinds }) => kinds[0]!)),
+    hasGaps: blankLines.some((line) => line > firstLine && line < lastFittingLine),
+  }
 }
 
 /** Returns sample values of each column, from rows with the right number of fields. */

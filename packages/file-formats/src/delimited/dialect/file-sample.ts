@@ -132,29 +132,38 @@ export function parseSample(
   while (position < end && position < startLimit && records.length < budget.records) {
     if (cells > budget.cells && records.length >= minRecords) break
     let outcome = scanner.scan(bytes, position, end, isComplete)
-    if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > maxOpenQuoteBytes) {
-      if (++unclosedQuotes > maxUnclosedQuotes) break
+    const isQuoteOpenTooLong = scanner.openQuote >= 0 && end - scanner.openQuote > maxOpenQuoteBytes
+    if (outcome === NEEDS_MORE && isQuoteOpenTooLong) {
+      unclosedQuotes++
+      if (unclosedQuotes > maxUnclosedQuotes) break
       outcome = UNCLOSED_QUOTE
-    } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, position, end, true)
+    } else if (outcome === NEEDS_MORE && records.length === 0) {
+      // The first record is longer than the sample, so it is cut at the end of the sample.
+      outcome = scanner.scan(bytes, position, end, true)
+    }
     if (outcome === NEEDS_MORE) break
-    const isRecordComplete = outcome === COMPLETE_RECORD
-    const isLineScanned = isRecordComplete || outcome === COMMENT_LINE
-    // A broken quote ends its record at the end of the line in which the quote opened.
-    const endOfRecord = isLineScanned ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
-    const next = endOfRecord < 0 ? end : endOfRecord
-    const isBlank =
-      isRecordComplete &&
-      scanner.count === 1 &&
-      scanner.starts[0] === scanner.ends[0] &&
-      scanner.fieldFlags[0]! < IS_QUOTED
-    if (isBlank) blankLines.push(line)
+    const next = positionAfterRecord(scanner, outcome, bytes)
+    if (outcome === COMPLETE_RECORD && isBlankLine(scanner)) blankLines.push(line)
     else if (outcome !== COMMENT_LINE)
       records.push(describeRecord(scanner, { from: position, next, line }, outcome, bytes))
     cells += scanner.count
-    line += isRecordComplete ? scanner.lines : countLineEnds(bytes, position, next)
+    line += outcome === COMPLETE_RECORD ? scanner.lines : countLineEnds(bytes, position, next)
     position = next
   }
   return { grammar, records, blankLines, exhausted: position >= end }
+}
+
+/** Returns the position after a scanned record. A broken quote ends its record after the line in which it opens. */
+function positionAfterRecord(scanner: RecordScanner, outcome: number, bytes: Uint8Array): number {
+  if (outcome === COMPLETE_RECORD || outcome === COMMENT_LINE) return scanner.next < 0 ? bytes.length : scanner.next
+  const lineEnd = afterLineEnd(bytes, scanner.openQuote, bytes.length, true)
+  return lineEnd < 0 ? bytes.length : lineEnd
+}
+
+/** True if the scanned record is a single empty field without quotes. */
+function isBlankLine({ count, starts, ends, fieldFlags }: RecordScanner): boolean {
+  const isQuoted = (fieldFlags[0]! & IS_QUOTED) !== 0
+  return count === 1 && starts[0] === ends[0] && !isQuoted
 }
 
 /** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are broken. */

@@ -38,6 +38,8 @@ export interface DetectedTable {
 const maxRecordsAboveTable = 100
 /** The maximum number of titles that spreadsheet programs padded with delimiters. */
 const maxTitles = 12
+/** The maximum number of lines in a block above an empty line. */
+const maxBlockLines = 20
 const maxHeaderLines = 3
 /**
  * The minimum score that the rows below must give to a further header line. One row is not enough, because the first
@@ -171,8 +173,8 @@ function findRepetition(
 
 /**
  * If the header has more labels than the rows usually have fields, returns the indexes of the empty labels that belong
- * to no column. Usually these are the empty labels at the end. They are all empty labels if there are exactly as many
- * as the header has too many labels, some are between other labels, and no row has a field for every label.
+ * to no column. Usually these are the empty labels at the end. If those are fewer than the excess labels, they are all
+ * empty labels of the header, provided that these are as many as the excess, and no row has a field for every label.
  */
 function findLabelsWithoutColumn(
   labels: readonly string[],
@@ -184,9 +186,10 @@ function findLabelsWithoutColumn(
   const emptyIndexes = labels.flatMap((label, index) => (label === '' ? [index] : []))
   const lastNamedIndex = labels.findLastIndex((label) => label !== '')
   const emptyIndexesAtEnd = emptyIndexes.filter((index) => index > lastNamedIndex && index >= usualFieldCount)
+  if (emptyIndexesAtEnd.length >= excessLabels) return emptyIndexesAtEnd
+  const areEmptyLabelsTheExcess = emptyIndexes.length === excessLabels
   const noRowHasAllFields = body.every(({ count }) => count !== labels.length)
-  const needsAllEmptyLabels = emptyIndexesAtEnd.length < excessLabels && emptyIndexes.length === excessLabels
-  return needsAllEmptyLabels && noRowHasAllFields ? emptyIndexes : emptyIndexesAtEnd
+  return areEmptyLabelsTheExcess && noRowHasAllFields ? emptyIndexes : emptyIndexesAtEnd
 }
 
 /**
@@ -227,15 +230,22 @@ function countTrailing(labels: readonly string[], body: readonly SampleRecord[],
 function countEmptyFieldsAtEnd(body: readonly SampleRecord[], width: number): number {
   const rows = body.filter(({ count, kinds }) => count === width && kinds.length === width)
   if (rows.length === 0) return 0
-  const last = width - 1
-  let emptyInAllRows = last
-  for (const { starts, ends, fieldFlags } of rows) {
-    const isEmpty = (field: number) => starts[field] === ends[field] && fieldFlags[field]! < IS_QUOTED
-    let emptyInRow = 0
-    while (emptyInRow < emptyInAllRows && isEmpty(last - emptyInRow)) emptyInRow++
-    emptyInAllRows = emptyInRow
-  }
+  let emptyInAllRows = width - 1
+  for (const row of rows) emptyInAllRows = countEmptyFieldsOfRow(row, emptyInAllRows)
   return emptyInAllRows
+}
+
+/** Counts the fields at the end of a row that are empty and unquoted, up to `maxCount`. */
+function countEmptyFieldsOfRow({ starts, ends, fieldFlags }: SampleRecord, maxCount: number): number {
+  const lastField = starts.length - 1
+  let count = 0
+  while (count < maxCount) {
+    const field = lastField - count
+    const isQuoted = (fieldFlags[field]! & IS_QUOTED) !== 0
+    if (isQuoted || starts[field] !== ends[field]) break
+    count++
+  }
+  return count
 }
 
 /**
@@ -253,15 +263,14 @@ function tableStart(
   if (usualFieldCount === 1) return 0
   const limit = Math.min(maxRecordsAboveTable, records.length)
   const isHeader = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1)) > 0
-  let start = 0
-  while (start < limit && records[start]!.count !== usualFieldCount && !isBroken(records[start]!)) start++
-  if (start === limit) return 0
-  // A header may have one field too few or too many.
-  const above = start - 1
-  const hasSeveralFieldsAbove = above >= 0 && records[above]!.count > 1
-  if (hasSeveralFieldsAbove && !isHeader(start) && lookLikeLabels(headerAt(above))) return above
-  start = skipTitles(start, limit, blankLines, headerAt, isHeader)
-  return skipBlockAboveBlankLine(start, limit, { records, blankLines }, headerAt, rowsFrom)
+  const firstUsual = records.slice(0, limit).findIndex((record) => record.count === usualFieldCount || isBroken(record))
+  if (firstUsual < 0) return 0
+  // A header may have one field too few or too many, so the record above may be the header.
+  const above = firstUsual - 1
+  const mayAboveBeHeader = above >= 0 && records[above]!.count > 1 && !isHeader(firstUsual)
+  if (mayAboveBeHeader && lookLikeLabels(headerAt(above))) return above
+  const belowTitles = skipTitles(firstUsual, limit, blankLines, headerAt, isHeader)
+  return skipBlockAboveBlankLine(belowTitles, limit, { records, blankLines }, headerAt, rowsFrom)
 }
 
 /**
@@ -277,21 +286,24 @@ function skipTitles(
 ): number {
   const filledKinds = (index: number) => headerAt(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
   let mostFilledCells = filledKinds(start).length
-  if (mostFilledCells > 1) return start
-  let isBelowEmptyLine = mostFilledCells === 0
+  const startsWithTitle = mostFilledCells <= 1
+  if (!startsWithTitle) return start
   for (let index = start + 1; index < Math.min(limit - 1, start + maxTitles); index++) {
     const kinds = filledKinds(index)
-    const [previousLine, line] = [headerAt(index - 1).record.line, headerAt(index).record.line]
-    isBelowEmptyLine ||= blankLines.some((blankLine) => blankLine > previousLine && blankLine < line)
+    const record = headerAt(index).record
+    const recordAbove = headerAt(index - 1).record
+    const isBelowEmptyLine = filledKinds(index - 1).length === 0 || hasBlankLineBetween(recordAbove, record, blankLines)
     const hasMoreCells = kinds.length > mostFilledCells
-    const hasSameFieldCount = headerAt(index).record.count === headerAt(start).record.count
-    const mayBeHeader = isHeader(index) || (isBelowEmptyLine && kinds.length > 1)
-    if (hasMoreCells && hasSameFieldCount && kinds.every(isTextKind) && mayBeHeader) return index
+    const hasSameFieldCount = record.count === headerAt(start).record.count
+    const looksLikeHeader = isHeader(index) || (isBelowEmptyLine && kinds.length > 1)
+    if (hasMoreCells && hasSameFieldCount && kinds.every(isTextKind) && looksLikeHeader) return index
     mostFilledCells = Math.max(mostFilledCells, kinds.length)
-    isBelowEmptyLine = kinds.length === 0
   }
   return start
 }
+
+const hasBlankLineBetween = (above: SampleRecord, below: SampleRecord, blankLines: readonly number[]): boolean =>
+  blankLines.some((line) => line > above.line && line < below.line)
 
 /**
  * Skips a block of lines at the start above an empty line, such as pairs of names and values, if a header follows the
@@ -305,14 +317,16 @@ function skipBlockAboveBlankLine(
   rowsFrom: (index: number) => HeaderCandidate[],
 ): number {
   const votesAt = (index: number) => sumHeaderVotes(headerAt(index), rowsFrom(index + 1))
-  if (start !== 0 || votesAt(0) > 0) return start
-  for (let index = 1; index < Math.min(limit, 20, records.length - 1); index++) {
-    const isBelowBlankLine = blankLines.some((line) => line > records[index - 1]!.line && line < records[index]!.line)
+  const startsWithHeader = start === 0 && votesAt(0) > 0
+  if (start !== 0 || startsWithHeader) return start
+  // A single line of labels is usually the header, and the empty line separates it from its rows.
+  const startsWithLabels = lookLikeLabels(headerAt(0)) && areDistinct(headerAt(0))
+  for (let index = 1; index < Math.min(limit, maxBlockLines, records.length - 1); index++) {
+    const isBelowBlankLine = hasBlankLineBetween(records[index - 1]!, records[index]!, blankLines)
     const isLongerThanBlock = records.length - index > index
     if (!isBelowBlankLine || !isLongerThanBlock) continue
-    // A single line of labels is usually the header, and the empty line separates it from its rows.
-    const isBelowPossibleHeader = index === 1 && lookLikeLabels(headerAt(0)) && areDistinct(headerAt(0))
-    const isHeader = isBelowPossibleHeader
+    const isBelowSingleLineOfLabels = index === 1 && startsWithLabels
+    const isHeader = isBelowSingleLineOfLabels
       ? lookLikeLabels(headerAt(index)) && votesAt(index) >= minVotesBelowLabels
       : votesAt(index) > 0
     if (isHeader) return index

@@ -59,43 +59,67 @@ export function findFooter(
 ): DetectedFooter {
   const noFooter = { from: fileSize, lines: 0, text: '' }
   if (shape.fields < 2) return noFooter
-  const footerLines: FooterLine[] = []
-  let end = sample.tail.length
-  let isAfterEmptyLine = false
-  let hasReachedRow = false
-  while (end > 0 && footerLines.length < maxFooterLines) {
-    const from = startOfLine(sample.tail, end)
-    if (sample.tailFrom + from < shape.rowsFrom) break
-    const line = readLine(sample.tail, from, end, grammar)
-    if (!line) return noFooter
-    const filledCount = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
-    if (filledCount > 0 && isRow(line, filledCount, shape)) {
-      hasReachedRow = true
-      const isLastFilledLine = footerLines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
-      const isTotal = totalPattern.test(firstText(line.fields))
-      if (isLastFilledLine && isTotal) return { ...noFooter, doubt: shortenText(line.text) }
-      break
-    }
-    footerLines.unshift(line)
-    isAfterEmptyLine = filledCount === 0 && !shape.hasGaps
+  const linesAtEnd = readLinesAtEnd(sample, grammar, shape)
+  if (!linesAtEnd) return noFooter
+  const { lastRow, linesBelow } = linesAtEnd
+  const noteLines = linesBelow.filter(hasValue)
+  if (noteLines.length === 0) {
+    const isLastRowTotal = totalPattern.test(firstText(lastRow.fields))
+    return isLastRowTotal ? { ...noFooter, doubt: shortenText(lastRow.text) } : noFooter
+  }
+  const isBelowEmptyLine = !hasValue(linesBelow[0]!) && !shape.hasGaps
+  const areNotes = isBelowEmptyLine || noteLines.every(startsLikeNote)
+  if (!areNotes) return noFooter
+  const subtotal = findSubtotal(noteLines, sample.tail, grammar)
+  return subtotal ? { ...noFooter, doubt: shortenText(subtotal.text) } : describeFooter(noteLines, sample)
+}
+
+const hasValue = ({ kinds }: FooterLine) => kinds.some((kind) => kind !== EMPTY_CELL)
+
+/**
+ * Reads lines from the end of the file up to the last line that may be a row. Returns this row, and the lines below it
+ * in their order. Returns undefined if the last lines have no such row, or if a line cannot be read.
+ */
+function readLinesAtEnd(
+  { tail, tailFrom }: FileSample,
+  grammar: DelimitedGrammar,
+  shape: FooterShape,
+): { lastRow: FooterLine; linesBelow: FooterLine[] } | undefined {
+  const linesBelow: FooterLine[] = []
+  for (let end = tail.length; end > 0 && linesBelow.length < maxFooterLines; ) {
+    const from = startOfLine(tail, end)
+    const isAboveRows = tailFrom + from < shape.rowsFrom
+    if (isAboveRows) return undefined
+    const line = readLine(tail, from, end, grammar)
+    if (!line) return undefined
+    if (hasValue(line) && isRow(line, shape)) return { lastRow: line, linesBelow }
+    linesBelow.unshift(line)
     end = from
   }
-  const noteLines = footerLines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
-  const areNotes = isAfterEmptyLine || noteLines.every(startsLikeNote)
-  if (!hasReachedRow || noteLines.length === 0 || !areNotes) return noFooter
-  // If a total with the same first cell occurs between the rows, both are subtotals, and they are loaded as rows.
-  const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
-  const subtotal = noteLines.find(({ fields, text }) => {
-    const cell = firstCell(text, grammar)
-    return totalPattern.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
-  })
-  if (subtotal) return { ...noFooter, doubt: shortenText(subtotal.text) }
-  const from = sample.tailFrom + noteLines[0]!.from
-  const lineEndCount = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
-  const lastByte = sample.tail.at(-1)
+  return undefined
+}
+
+/** Finds a total with the same first cell as a row. It is a subtotal, and therefore a row too. */
+function findSubtotal(
+  noteLines: readonly FooterLine[],
+  tail: Uint8Array,
+  grammar: DelimitedGrammar,
+): FooterLine | undefined {
+  const rows = Buffer.from(tail.subarray(0, noteLines[0]!.from))
+  const startsRow = (cell: string) => ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
+  return noteLines.find(({ fields, text }) => totalPattern.test(fields[0]!) && startsRow(firstCell(text, grammar)))
+}
+
+/** Returns the footer from the first of the notes to the end of the file. */
+function describeFooter(noteLines: readonly FooterLine[], { tail, tailFrom }: FileSample): DetectedFooter {
+  const footerStart = noteLines[0]!.from
+  const lastByte = tail.at(-1)
   const unterminatedLines = lastByte === LF || lastByte === CR ? 0 : 1
-  const text = noteLines.map((line) => line.text).join(' / ')
-  return { from, lines: lineEndCount + unterminatedLines, text: shortenText(text) }
+  return {
+    from: tailFrom + footerStart,
+    lines: countLineEnds(tail, footerStart, tail.length) + unterminatedLines,
+    text: shortenText(noteLines.map((line) => line.text).join(' / ')),
+  }
 }
 
 /** Returns the first cell with its delimiter. */
@@ -117,13 +141,16 @@ function startsLikeNote({ fields }: FooterLine): boolean {
  * True if a line with values may be a row, by its number of fields and the words with which it starts:
  * - A line with another number of fields than a row may be a broken row if it has several values and starts neither
  *   like a total nor like a note.
- * - A total with the fields of a row may be a row unless it has empty fields or another kind of first cell than rows.
+ * - A total with the fields of a row may be a row if it has no empty field, and if its first cell is a number or a time
+ *   where the first cells of the rows are.
  * - Any other line with the fields of a row may be a row unless its only value is a note in the first cell.
  */
-function isRow(line: FooterLine, filledCount: number, { fields, firstKind }: FooterShape): boolean {
+function isRow(line: FooterLine, { fields, firstKind }: FooterShape): boolean {
+  const filledCount = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
   const text = firstText(line.fields)
   const isTotal = totalPattern.test(text)
-  if (line.kinds.length !== fields) return filledCount > 1 && !isTotal && !notePattern.test(text)
+  const hasFieldsOfRow = line.kinds.length === fields
+  if (!hasFieldsOfRow) return filledCount > 1 && !isTotal && !notePattern.test(text)
   const isFirstCellFilled = line.kinds[0] !== EMPTY_CELL
   if (isTotal) {
     const hasOtherFirstKind = firstKind !== undefined && line.kinds[0] !== firstKind && isFirstCellFilled
@@ -179,8 +206,8 @@ export function commonKind(kinds: readonly number[]): number | undefined {
 }
 
 /**
- * Returns the last `requestedLines` lines of a file as the footer, but never lines above `rowsFrom`. Reads the end of
- * the file again if the sample has fewer lines.
+ * Returns the last `requestedLines` lines of a file as the footer, but never lines above `rowsFrom`. If the end of the
+ * file in the sample has fewer lines, reads eight times as many bytes, until they suffice or are the whole file.
  */
 export function lastLines(
   file: ReadableFile,
@@ -188,16 +215,23 @@ export function lastLines(
   requestedLines: number,
   rowsFrom: number,
 ): DetectedFooter {
+  if (requestedLines === 0) return { from: file.size, lines: 0, text: '' }
   let { tail, tailFrom } = sample
   for (;;) {
-    let position = tail.length
-    for (let line = 0; line < requestedLines && position > 0; line++) position = startOfLine(tail, position)
-    const from = requestedLines === 0 ? file.size : Math.max(tailFrom + position, rowsFrom)
+    const start = startOfLastLines(tail, requestedLines)
+    const from = Math.max(tailFrom + start, rowsFrom)
     const isWholeFile = tailFrom <= sample.from
-    if (position > 0 || isWholeFile || from === file.size) return { from, lines: requestedLines, text: '' }
+    if (start > 0 || isWholeFile || from === file.size) return { from, lines: requestedLines, text: '' }
     tailFrom = Math.max(sample.from, file.size - tail.length * 8)
     tail = readAt(file, tailFrom, file.size - tailFrom)
   }
+}
+
+/** Returns the start of the last lines of a text, or 0 if it has at most as many lines. */
+function startOfLastLines(text: Uint8Array, lines: number): number {
+  let position = text.length
+  for (let line = 0; line < lines && position > 0; line++) position = startOfLine(text, position)
+  return position
 }
 
 /** Returns the position after the first `lines` lines, or the end of `head` if it has fewer. */

@@ -41,32 +41,36 @@ const minVotesOfNarrowHeader = 2
  * programs is ignored.
  */
 export function separateTables(paddedSample: ParsedSample, sample: Uint8Array): TablePart[] {
-  const { unpadded: unpaddedSample, indexes: paddedIndexes } = removePadding(paddedSample)
-  const { records } = unpaddedSample
-  const fieldCounts = paddedIndexes.map((index) => paddedSample.records[index]!.count)
-  const partStarts = [0]
+  const { unpadded, indexes: paddedIndexes } = removePadding(paddedSample)
+  const { records } = unpadded
+  const paddedFieldCounts = paddedIndexes.map((index) => paddedSample.records[index]!.count)
+  const tableStarts = [0]
   const headerIndexes = [0]
   for (let index = minRowsBelowHeader; index < records.length - minRowsBelowHeader; index++) {
-    if (!beginsTable(unpaddedSample, sample, partStarts.at(-1)!, index, fieldCounts)) continue
-    partStarts.push(firstTitleAbove(unpaddedSample, partStarts.at(-1)!, index))
+    const currentStart = tableStarts.at(-1)!
+    if (!beginsTable(unpadded, sample, currentStart, index, paddedFieldCounts)) continue
+    tableStarts.push(firstTitleAbove(unpadded, currentStart, index))
     headerIndexes.push(index)
   }
-  headerIndexes[0] = firstRecordOfUsualWidth(records.slice(0, partStarts[1]))
-  return partStarts.map((first, part) => {
-    const end = partStarts[part + 1] ?? records.length
-    const lastRecord = records[end - 1]!
-    const lineEnds = countLineEnds(sample, lastRecord.from, lastRecord.next)
-    const isEmptyRecord = lastRecord.next === lastRecord.from
-    const isLastLineUnterminated = isEmptyRecord || ![LF, CR].includes(sample[lastRecord.next - 1]!)
-    const lastLine = lastRecord.line + lineEnds - (isLastLineUnterminated ? 0 : 1)
+  headerIndexes[0] = firstRecordOfUsualWidth(records.slice(0, tableStarts[1]))
+  return tableStarts.map((first, table) => {
+    const end = tableStarts[table + 1] ?? records.length
+    // `first` and `end` of a part are indexes in the padded sample. Lines are the same in both samples.
     return {
-      first: part === 0 ? 0 : paddedIndexes[first]!,
+      first: table === 0 ? 0 : paddedIndexes[first]!,
       end: end === records.length ? paddedSample.records.length : paddedIndexes[end - 1]! + 1,
       firstLine: records[first]!.line,
-      headerLine: records[headerIndexes[part]!]!.line,
-      lastLine,
+      headerLine: records[headerIndexes[table]!]!.line,
+      lastLine: lastLineOf(records[end - 1]!, sample),
     }
   })
+}
+
+/** Returns the number of the last line of a record. */
+function lastLineOf({ from, next, line }: SampleRecord, sample: Uint8Array): number {
+  const lineEnds = countLineEnds(sample, from, next)
+  const endsWithLineEnd = next > from && [LF, CR].includes(sample[next - 1]!)
+  return endsWithLineEnd ? line + lineEnds - 1 : line + lineEnds
 }
 
 /** Returns the index of the first record with the most common number of fields. */
@@ -79,55 +83,80 @@ function firstRecordOfUsualWidth(records: readonly SampleRecord[]): number {
 }
 
 /**
- * True if a record is the header of a new table. `fieldCounts` has the number of fields of each record, including
- * empty fields at its end.
+ * True if a record is the header of a new table below the table that starts at `currentStart`. `paddedFieldCounts` has
+ * the number of fields of each record, including empty fields at its end.
  */
 function beginsTable(
   parsed: ParsedSample,
   sample: Uint8Array,
-  partStart: number,
+  currentStart: number,
   index: number,
-  fieldCounts: readonly number[],
+  paddedFieldCounts: readonly number[],
 ): boolean {
   const { records, grammar } = parsed
   const header = records[index]!
   if (header.count < 2 || !hasOnlyText(header)) return false
   // A quick test: in a table of texts, most records are followed by text records, so they start no other table.
   if (hasOnlyText(records[index + 1]!) && hasOnlyText(records[index + 2]!)) return false
-  const describeCandidate = (rowIndex: number): HeaderCandidate => ({
-    record: records[rowIndex]!,
-    texts: readCellTexts(sample, records[rowIndex]!, grammar),
+  const readCandidate = (candidateIndex: number): HeaderCandidate => ({
+    record: records[candidateIndex]!,
+    texts: readCellTexts(sample, records[candidateIndex]!, grammar),
   })
-  const rowsBelow: HeaderCandidate[] = []
-  for (let rowIndex = index + 1; rowsBelow.length < comparedRows; rowIndex++) {
-    if (records[rowIndex]?.count !== header.count) break
-    rowsBelow.push(describeCandidate(rowIndex))
-  }
-  const labels = describeCandidate(index)
+  const labels = readCandidate(index)
   if (labels.texts.some(isNullText)) return false
-  if (rowsBelow.length < minRowsBelowHeader || !areDistinct(labels) || sumHeaderVotes(labels, rowsBelow) <= 0)
-    return false
-  const firstTitle = firstTitleAbove(parsed, partStart, index)
-  const hasTitle = firstTitle < index
-  const recordsAbove = records.slice(partStart, firstTitle)
-  const usualFieldCount = mostCommonFieldCount(recordsAbove)
-  const usualIndexesAbove = recordsAbove.flatMap(({ count }, rowIndex) =>
-    count === usualFieldCount ? [partStart + rowIndex] : [],
-  )
-  if (usualFieldCount < minColumns && usualIndexesAbove.length < minRowsOfNarrowTable) return false
-  if (usualIndexesAbove.length <= minRowsBelowHeader) return false
+  const rowsBelow = listRowsBelow(records, index).map(readCandidate)
+  if (rowsBelow.length < minRowsBelowHeader || !areDistinct(labels)) return false
+  if (sumHeaderVotes(labels, rowsBelow) <= 0) return false
+  const firstTitle = firstTitleAbove(parsed, currentStart, index)
+  const tableAbove = describeTableAbove(records, currentStart, firstTitle)
+  const { fieldCount, rowIndexes } = tableAbove
+  if (!isTable(tableAbove)) return false
+  const hasOtherFieldCount = header.count !== fieldCount
   // Rows with fewer values than those above but the same number of fields may belong to the same table.
-  const hasOtherPaddedWidth = fieldCounts[index] !== fieldCounts[usualIndexesAbove[0]!]
-  if (header.count !== usualFieldCount && hasOtherPaddedWidth) return true
-  const [firstRowAbove, ...otherRowsAbove] = usualIndexesAbove.slice(0, comparedRows).map(describeCandidate)
-  const isRepeated =
-    header.count === usualFieldCount &&
-    labels.texts.every((text, column) => text.trim() === firstRowAbove!.texts[column]!.trim())
-  const isNarrow = header.count < usualFieldCount && !hasTitle
-  const neededVotes = isNarrow ? minVotesOfNarrowHeader : minVotes
+  const hasOtherPaddedFieldCount = paddedFieldCounts[index] !== paddedFieldCounts[rowIndexes[0]!]
+  if (hasOtherFieldCount && hasOtherPaddedFieldCount) return true
+  const [headerAbove, ...rowsAbove] = rowIndexes.slice(0, comparedRows).map(readCandidate)
+  const isRepeated = !hasOtherFieldCount && hasSameTexts(labels, headerAbove!)
+  if (isRepeated) return false
+  const hasTitle = firstTitle < index
   const hasGapAbove = hasTitle || isBlankAbove(parsed, index)
-  return !isRepeated && hasGapAbove && sumHeaderVotes(labels, otherRowsAbove) >= neededVotes
+  const isNarrow = header.count < fieldCount && !hasTitle
+  const neededVotes = isNarrow ? minVotesOfNarrowHeader : minVotes
+  return hasGapAbove && sumHeaderVotes(labels, rowsAbove) >= neededVotes
 }
+
+/** Lists the indexes of the first records below a header that have as many fields as it. */
+function listRowsBelow(records: readonly SampleRecord[], headerIndex: number): number[] {
+  const indexes: number[] = []
+  for (let index = headerIndex + 1; indexes.length < comparedRows; index++) {
+    if (records[index]?.count !== records[headerIndex]!.count) break
+    indexes.push(index)
+  }
+  return indexes
+}
+
+/** The most common number of fields of the records in a table, and the indexes of the records that have it. */
+interface TableAbove {
+  fieldCount: number
+  rowIndexes: number[]
+}
+
+function describeTableAbove(records: readonly SampleRecord[], start: number, end: number): TableAbove {
+  const tableRecords = records.slice(start, end)
+  const fieldCount = mostCommonFieldCount(tableRecords)
+  const rowIndexes = tableRecords.flatMap(({ count }, offset) => (count === fieldCount ? [start + offset] : []))
+  return { fieldCount, rowIndexes }
+}
+
+/** False for records that may only be names and values above the real table. */
+function isTable({ fieldCount, rowIndexes }: TableAbove): boolean {
+  const isNarrowAndShort = fieldCount < minColumns && rowIndexes.length < minRowsOfNarrowTable
+  return !isNarrowAndShort && rowIndexes.length > minRowsBelowHeader
+}
+
+/** True if two records with equally many fields have the same texts, apart from spaces around them. */
+const hasSameTexts = (first: HeaderCandidate, second: HeaderCandidate): boolean =>
+  first.texts.every((text, column) => text.trim() === second.texts[column]!.trim())
 
 function hasOnlyText({ kinds }: SampleRecord): boolean {
   for (const kind of kinds) if (!isTextKind(kind)) return false
@@ -169,24 +198,33 @@ interface UnpaddedSample {
  */
 function removePadding(parsed: ParsedSample): UnpaddedSample {
   const filledWidths = parsed.records.map(filledWidth)
-  const isEmpty = filledWidths.every((width) => width === 0)
-  const isPaddedBlankLine = (index: number) => !isEmpty && filledWidths[index] === 0 && parsed.records[index]!.count > 1
-  const isTitle = (index: number) => filledWidths[index] === 1
-  const indexes = parsed.records.flatMap((_, index) => (isPaddedBlankLine(index) ? [] : [index]))
-  const records: SampleRecord[] = []
-  for (let blockStart = 0; blockStart < indexes.length; ) {
-    let blockEnd = blockStart + 1
-    if (!isTitle(indexes[blockStart]!)) {
-      const endsBlock = (at: number) => isTitle(indexes[at]!) || hasBlankLineBefore(parsed, indexes, at)
-      while (blockEnd < indexes.length && !endsBlock(blockEnd)) blockEnd++
-    }
-    const blockIndexes = indexes.slice(blockStart, blockEnd)
+  const isEmptySample = filledWidths.every((width) => width === 0)
+  const isPaddedBlankLine = ({ count }: SampleRecord, index: number) =>
+    !isEmptySample && filledWidths[index] === 0 && count > 1
+  const paddedBlankLines = parsed.records.filter(isPaddedBlankLine).map(({ line }) => line)
+  const indexes = [...parsed.records.keys()].filter((index) => !isPaddedBlankLine(parsed.records[index]!, index))
+  const records = divideIntoBlocks(parsed, indexes, filledWidths).flatMap((blockIndexes) => {
     const width = Math.max(1, ...blockIndexes.map((index) => filledWidths[index]!))
-    records.push(...blockIndexes.map((index) => shortenRecord(parsed.records[index]!, width)))
-    blockStart = blockEnd
-  }
-  const paddedBlankLines = parsed.records.filter((_, index) => isPaddedBlankLine(index)).map(({ line }) => line)
+    return blockIndexes.map((index) => shortenRecord(parsed.records[index]!, width))
+  })
   return { unpadded: { ...parsed, records, blankLines: [...parsed.blankLines, ...paddedBlankLines] }, indexes }
+}
+
+/** Divides the records with these indexes into blocks. A title is a block, and a blank line ends a block. */
+function divideIntoBlocks(
+  parsed: ParsedSample,
+  indexes: readonly number[],
+  filledWidths: readonly number[],
+): number[][] {
+  const isTitle = (index: number) => filledWidths[index] === 1
+  const blocks: number[][] = []
+  for (const [at, index] of indexes.entries()) {
+    const startsBlock =
+      at === 0 || isTitle(index) || isTitle(indexes[at - 1]!) || hasBlankLineBefore(parsed, indexes, at)
+    if (startsBlock) blocks.push([index])
+    else blocks.at(-1)!.push(index)
+  }
+  return blocks
 }
 
 /**

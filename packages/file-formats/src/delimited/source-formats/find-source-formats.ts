@@ -125,17 +125,19 @@ function booleanFormat(flags: number): string | undefined {
  * Returns a format such as `DD.MM.YYYY` or `YYYY-MM-DDTHH:mm:ss.SSSZ`, or undefined if the values have several formats.
  */
 function timeFormat(state: Buffer, flags: number): string | undefined {
-  const dateFormats = dateFormatsByBit.filter((_, index) => (state[STATE.DATE_FORMATS]! & (1 << index)) !== 0)
-  const [dateFormat] = dateFormats
-  const hasBoth = (flag: number, otherFlag: number) => (flags & flag) !== 0 && (flags & otherFlag) !== 0
-  if (dateFormat === undefined || dateFormats.length > 1 || (flags & MIXED_ZONES) !== 0) return undefined
-  if (hasBoth(DATE_ONLY, T_BETWEEN | SPACE_BETWEEN) || hasBoth(T_BETWEEN, SPACE_BETWEEN)) return undefined
-  if ((flags & DATE_ONLY) !== 0) return dateFormat
-  const separator = (flags & T_BETWEEN) === 0 ? ' ' : 'T'
-  const formatToMinutes = `${dateFormat}${separator}HH:mm`
+  const has = (flag: number) => (flags & flag) !== 0
+  const [dateFormat, ...otherDateFormats] = dateFormatsByBit.filter(
+    (_, bit) => (state[STATE.DATE_FORMATS]! & (1 << bit)) !== 0,
+  )
+  const hasSeveralSeparators = has(T_BETWEEN) && has(SPACE_BETWEEN)
+  const hasDatesAndTimes = has(DATE_ONLY) && (has(T_BETWEEN) || has(SPACE_BETWEEN))
+  if (dateFormat === undefined || otherDateFormats.length > 0) return undefined
+  if (hasSeveralSeparators || hasDatesAndTimes || has(MIXED_ZONES)) return undefined
+  if (has(DATE_ONLY)) return dateFormat
+  const formatToMinutes = `${dateFormat}${has(T_BETWEEN) ? 'T' : ' '}HH:mm`
   const zone = state.toString('latin1', STATE.ZONE, STATE.END).replaceAll('\0', '')
-  if ((flags & SECONDS) === 0) return `${formatToMinutes}${zone}`
+  if (!has(SECONDS)) return `${formatToMinutes}${zone}`
   const fraction = fractionFormat(state, flags, 'S')
-  if (fraction === undefined || (flags & NO_SECONDS) !== 0) return undefined
+  if (fraction === undefined || has(NO_SECONDS)) return undefined
   return fraction === '' ? `${formatToMinutes}:ss${zone}` : `${formatToMinutes}:ss.${fraction}${zone}`
 }
