@@ -13,7 +13,7 @@ export type DuplicateValues = Pick<DuplicateKey, 'values' | 'rows'>
 
 /** Several rows of a load have the same key. */
 export class DuplicateKeyProblem extends WarehouseProblem {
-  /** The key. Undefined if SQL statements changed the rows, because the source need not have it. */
+  /** The key. Undefined if SQL statements changed the rows, because the source may not contain the key then. */
   readonly key: DuplicateKey | undefined
   /**
    * The values of the columns that say which of several rows with the same key counts, if the load has such columns. All

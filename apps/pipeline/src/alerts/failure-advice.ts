@@ -23,7 +23,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
   CLIENT_DISABLED: 'Ask the administrator of this service to enable your organisation and its pipelines.',
   SPOOL_NOT_WRITABLE: 'Ask the operator of this service to free space on the disk for files, then run it again.',
   SECRET_KEY_MISSING:
-    'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',
+    'Ask the operator of this service to add the missing key to SECRET_KEYS (the message contains its id), then run it again.',
   INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRowsKept}`,
   TOO_MANY_ATTEMPTS: `Send the run id below to the operator of this service. ${oldRowsKept}`,
   READER_ENDED: waitForNextRun,

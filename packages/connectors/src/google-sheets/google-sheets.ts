@@ -192,7 +192,7 @@ function hasFilledCells(sheet: unknown): boolean {
   return cells.some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined)
 }
 
-/** Returns the tab with this name, or the first tab without a name. Throws `SourceProblem` if it does not exist. */
+/** Returns the tab `sheet`, or the first tab if `sheet` is undefined. Throws `SourceProblem` if it does not exist. */
 function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
   const tab = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
   if (tab) return tab

@@ -189,7 +189,7 @@ export function buildLargestQuery(
   return `select max(${syntax.column(index)}) from (\n${text}\n)${buildWhere(filter, syntax)}`
 }
 
-/** Returns the statement with the filter's condition. A condition is appended to a table's query directly. */
+/** Adds the filter to a statement: as its WHERE clause for a table, and as that of a query around it for other SQL. */
 export function buildFilteredQuery(
   text: string,
   fields: readonly OracleField[],

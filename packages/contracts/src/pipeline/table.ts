@@ -40,7 +40,7 @@ export const Column = defineContract(
       }),
       tableAlias: Type.Optional({
         ...SingleLineText,
-        description: 'The alias of the table in valueExpression: the name of the table. Absent in query results.',
+        description: 'The name of the table, which valueExpression uses as its alias. Absent in query results.',
       }),
       dataType: Type.Enum([...dataTypes]),
       primaryKey: Type.Boolean(),

@@ -48,7 +48,7 @@ export const dataPipelineSignatures = {
   }),
   restore: defineSignature({
     id: 'dataPipelines.restore',
-    summary: 'Restore the rows before the last load',
+    summary: 'Restore the rows as they were before the last load',
     description:
       'Queues a run that publishes the previous rows of all tables of the pipeline at once, with their columns, types and cursor. The replaced rows are kept, so a second restore undoes the first one. Incremental loads keep no previous rows, so the restored rows are those before the last full load. Available for schemas in PostgreSQL and ClickHouse.',
     method: 'post',

@@ -25,7 +25,7 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
-  /** True if the source declares the type, not a user's option. */
+  /** True if the type was declared by the source. False if a user selected it. */
   declared?: boolean
   /** True if the source has checked that JSONB can store every value. */
   hasValidJson?: boolean

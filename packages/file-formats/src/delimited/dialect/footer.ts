@@ -99,7 +99,7 @@ function readLinesAtEnd(
   return undefined
 }
 
-/** Finds a total with the same first cell as a row. It is a subtotal, and therefore a row too. */
+/** Finds a line with a total and the same first cell as a row. It is a subtotal, so it stays a row of the table. */
 function findSubtotal(
   noteLines: readonly FooterLine[],
   tail: Uint8Array,
