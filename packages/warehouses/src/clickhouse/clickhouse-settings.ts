@@ -102,13 +102,15 @@ export async function provisionClickHouse(access: ClientAccess): Promise<void> {
   const { service, load, read } = access
   try {
     await ensureLedger(access)
-    await ensureUser(service, load, diskRestriction).catch(async (error: unknown) => {
+    await ensureUser(service, load)
+    await applyUserSettings(service, load, diskRestriction).catch(async (error: unknown) => {
       // Some servers do not support restrictions on table settings. The user then has no such restriction.
       if (!(error instanceof ClickHouseError)) throw error
-      await ensureUser(service, load, '')
+      await applyUserSettings(service, load, '')
     })
+    await ensureUser(service, read)
     // The user `read` may pass settings with a query within the limits, but cannot change data.
-    await ensureUser(service, read, ', readonly = 2 readonly, allow_ddl = 0 readonly')
+    await applyUserSettings(service, read, ', readonly = 2 readonly, allow_ddl = 0 readonly')
     await grantRights(access)
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
@@ -130,17 +132,29 @@ async function ensureLedger({ key, service }: ClientAccess): Promise<void> {
     await executeStatement(service, `alter table ${database}.ledger modify column state ${publicationStateType}`)
 }
 
-/** Creates the user if it is missing, and sets its password, its limits and `extraSettings` (SQL after the limits). */
-async function ensureUser(
+/** Creates the user with its password if it is missing. */
+async function ensureUser(service: ServerAccess, { user, password }: ServerAccess): Promise<void> {
+  await executeStatement(
+    service,
+    `create user if not exists ${quoteIdentifier(user)} ${formatPasswordClause(password)}`,
+  )
+}
+
+/** Sets the password of an existing user, its limits and `extraSettings` (SQL after the limits). */
+async function applyUserSettings(
   service: ServerAccess,
   { user, password }: ServerAccess,
   extraSettings: string,
 ): Promise<void> {
-  const name = quoteIdentifier(user)
-  const passwordClause = `identified with sha256_password by ${formatLiteral(password)}`
-  await executeStatement(service, `create user if not exists ${name} ${passwordClause}`)
-  await executeStatement(service, `alter user ${name} ${passwordClause} settings ${formatUserLimits()}${extraSettings}`)
+  const settings = `${formatUserLimits()}${extraSettings}`
+  await executeStatement(
+    service,
+    `alter user ${quoteIdentifier(user)} ${formatPasswordClause(password)} settings ${settings}`,
+  )
 }
+
+const formatPasswordClause = (password: string): string =>
+  `identified with sha256_password by ${formatLiteral(password)}`
 
 const writePrivileges = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
 

@@ -30,8 +30,7 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
       checkSchemaName(schema)
       const qualifiedName = escapeIdentifier(schema)
       await run(qualifiedName, async (client) => {
-        await client.query(`begin; ${dropTimeouts}`)
-        await client.query(`drop schema if exists ${qualifiedName}`)
+        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${qualifiedName}`)
         await dropKeptTablesOfSchema(client, retention, schema)
         await client.query('commit')
       }).catch(explainDependents(qualifiedName, 'SCHEMA_NOT_EMPTY'))

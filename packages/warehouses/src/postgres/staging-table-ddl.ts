@@ -114,8 +114,8 @@ export async function dropReplaced(pool: Pool, name: string): Promise<void> {
 
 /**
  * Drops a table of the hidden schema. Returns false, with nothing changed, if it does not exist, is a partition of a
- * published table, or is kept for a restore. The check is necessary, because the response of a
- * publishing commit may have been lost. Throws if a lock takes longer than 2 s.
+ * published table, or is kept for a restore. The check is necessary, because if the response to a publishing commit was
+ * lost, a seemingly unused table may contain published or replaced rows. Throws if a lock takes longer than 2 s.
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {

@@ -133,9 +133,9 @@ function stagedChildCondition({ parents, currentShape }: MergeInput): string | u
   return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${parentId} from ${staging})`
 }
 
-/** Returns the query for the number of the increment's rows that are not marked as deleted (`incoming`). */
-const incomingRowsQuery = (input: MergeInput): string =>
-  `select countIf(not ${deletedCondition(input) ?? '0'}) as incoming from ${input.staging} as incoming`
+/** Returns the query for the number of the increment's rows that are not marked as deleted (`loaded`). */
+const loadedRowsQuery = (input: MergeInput): string =>
+  `select countIf(not ${deletedCondition(input) ?? '0'}) as loaded from ${input.staging} as incoming`
 
 /**
  * Returns the query that joins the published rows (alias `live`) with the increment's rows of the same keys (alias
@@ -156,8 +156,7 @@ function existingRowsQuery(input: MergeInput): string {
     wasKeyedBy(currentShape.columns, keys) ? `countIf(${condition})` : `uniqExactIf((${keyColumns}), ${condition})`
   const existing = countIncoming(`not ${deletedRow}`)
   const unchanged = countIncoming(`not ${deletedRow} and not ${differenceCondition(input)}`)
-  const joined = 'count()'
-  return `select ${existing} as existing, existing - ${unchanged} as changed, ${joined} - existing as removed
+  return `select ${existing} as existing, existing - ${unchanged} as changed, count() - existing as removed
     from ${publishedName(currentShape)} as live inner join ${staging} as incoming on ${sameKeyCondition(keys)}`
 }
 
@@ -210,14 +209,14 @@ export async function countMergedRows(
     const [row] = await rowsOf<Counts>(access.load, query, { signal, settings: mergeSettings })
     return row!
   }
-  const { incoming } = await readCounts<{ incoming: number }>(incomingRowsQuery(input))
+  const { loaded } = await readCounts<{ loaded: number }>(loadedRowsQuery(input))
   const hasKey = input.keys.length > 0
   const { existing, changed, removed } = hasKey
     ? await readCounts<{ existing: number; changed: number; removed: number }>(existingRowsQuery(input))
     : { existing: 0, changed: 0, removed: 0 }
   const childrenQuery = missingChildrenQuery(input)
   const missingChildren = childrenQuery ? await readCounts<{ removed: number }>(childrenQuery) : { removed: 0 }
-  return { added: incoming - existing, changed, removed: removed + missingChildren.removed }
+  return { added: loaded - existing, changed, removed: removed + missingChildren.removed }
 }
 
 /** Returns the columns of the staging table, with the primary key of the load. */
@@ -289,6 +288,7 @@ export async function writeMergedTable(
   await assertKeysUnique(access, merge, signal)
   const { database, metadata } = merge.load
   const columns = mergedColumns(merge)
+  const mergeQuery = buildTableMergeQuery(merge)
   const mergedLoad = randomUUID()
   const name = `merged_${mergedLoad}`
   const qualifiedName = qualifyName(database, name)
@@ -297,7 +297,7 @@ export async function writeMergedTable(
   const columnNames = columns.map((column) => quoteIdentifier(column.name)).join(', ')
   // Deduplication would drop a block of rows that equals an earlier one.
   const settings = { ...mergeSettings, insert_deduplicate: 0 }
-  await executeStatement(access.load, `insert into ${qualifiedName} (${columnNames}) ${buildTableMergeQuery(merge)}`, {
+  await executeStatement(access.load, `insert into ${qualifiedName} (${columnNames}) ${mergeQuery}`, {
     signal,
     settings,
   })

@@ -58,9 +58,9 @@ import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 const decisionRetries = { tries: 40, triesWithoutWait: 3, wait: 250 }
 
 /**
- * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. `publication-recovery.ts` describes the commit
- * protocol. Either all tables of the run are published or none. Each table switches atomically, but readers may see one
- * table switch before another.
+ * Publishes a run, that is, swaps its loaded tables in; see `Loader.publish`. `publication-recovery.ts` describes the
+ * commit protocol. Either all tables of the run are published or none. Each table switches atomically, but readers may
+ * see one table switch before another.
  */
 export async function publishRun(
   access: ClientAccess,

@@ -45,8 +45,8 @@ interface RestoreRequest {
 
 /**
  * Publishes the tables again that the last publication of the target replaced. See `Loader.restore`. First moves them
- * to this run's database, because the commit protocol in `publication-recovery.ts` expects staging tables there. If the run is
- * already published, returns that publication.
+ * to this run's database, because the commit protocol in `publication-recovery.ts` expects staging tables there. If the
+ * run is already published, returns that publication.
  */
 export async function restoreKeptTables(
   access: ClientAccess,

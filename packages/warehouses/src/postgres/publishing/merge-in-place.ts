@@ -32,13 +32,13 @@ export async function mergeInPlace(
   }
   const isDeleted = deletedCondition(load, stagingShape, 'incoming')
   const parents = stagedParents(load.parentLoad, load.target.parentRecords)
+  await client.query(setMergeTimeout)
   const hasChildRows = parents && (await readColumnNames(client, partition)).has(parents.column)
   const canUpdate = keys.length > 0 && names.otherColumns.length > 0
   /** Runs the statement, if there is one, and returns the number of affected rows. */
   const run = async (statement: string | false | undefined) =>
     statement ? ((await client.query(statement)).rowCount ?? 0) : 0
 
-  await client.query(setMergeTimeout)
   const missingChildren = await run(hasChildRows && deleteMissingChildren(names, parents))
   const deletedRows = await run(isDeleted && deleteMarkedRows(names, isDeleted))
   const changed = await run(canUpdate && updateChangedRows(names))

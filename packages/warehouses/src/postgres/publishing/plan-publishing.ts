@@ -80,7 +80,7 @@ interface TableEvolution {
 
 /**
  * Returns the column of a staging table with its newly planned type: another load may have widened the published table
- * since this load began. A type that a transformation set stays. `earlierPlan` is the plan at the begin of this load.
+ * since this load began. A type that a transformation set stays. `earlierPlan` is the plan at the start of this load.
  */
 function replanType(
   column: TypedColumn,

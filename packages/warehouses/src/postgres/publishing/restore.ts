@@ -229,8 +229,8 @@ interface RestoredShapes {
 
 /**
  * Returns the statements that change the table back to its earlier columns and types, the views that they require to be
- * recreated, and a description of the changes. A column that was added later is dropped, or remains
- * without values if a view reads it. If the table no longer exists, it is created.
+ * recreated, and a description of the changes. A column that was added later is dropped, or remains without values if a
+ * view reads it. If the table no longer exists, it is created.
  */
 async function planShapeChange(
   client: ClientBase,

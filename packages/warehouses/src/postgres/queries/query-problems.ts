@@ -75,7 +75,7 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   const position = describePosition(positionInUserText(error, context), context.query)
   if (forbiddenStates.has(code))
     return problem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed${position}: ${message}`)
-  // The query uses more parameters than the values that the caller has.
+  // The number of parameters differs from the number of values.
   if (code === sqlStates.protocolViolation)
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   const sqlStateClass = code.slice(0, 2)
