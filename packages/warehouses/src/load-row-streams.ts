@@ -249,13 +249,12 @@ function createLoadTarget(
 ): Omit<LoadTarget, 'columns' | 'staging'> {
   // `mergeKey` replaces the source's key in the target table, so several source rows can have the same key.
   const hasMergeKey = mergeKey !== undefined && table === target.table
-  const keepsTableRows = keepsRows(mode)
   return {
     schema: target.schema,
     table,
     run,
     attempt,
-    shape: { ...shape, sparse, ...(unread !== undefined && { unread }), merging: keepsTableRows },
+    shape: { ...shape, sparse, ...(unread !== undefined && { unread }), merging: keepsRows(mode) },
     ...(onPlan && { dry: true }),
     ...(parentRecords && { parentRecords }),
     ...(deletedColumn !== undefined && { deletedColumn }),

@@ -14,7 +14,7 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
     ...sentences,
     toSingleLine(alert.message, 2_000),
     `What to do: ${getAlertAdvice({ event, kind, errorCode })}`,
-    identifyRun(alert),
+    describeRunId(alert),
     announceMailLimit(alert),
   ]
   return {
@@ -28,7 +28,7 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
   }
 }
 
-const identifyRun = ({ event = 'FAILED', run, errorCode }: AlertContent): string => {
+const describeRunId = ({ event = 'FAILED', run, errorCode }: AlertContent): string => {
   if (run === null) return ''
   const codeText = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
   return `Run id: ${run}.${codeText}`

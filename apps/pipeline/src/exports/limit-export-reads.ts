@@ -57,6 +57,7 @@ function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   const { promise: result, resolve, reject } = Promise.withResolvers<T>()
   const abort = () => reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
   promise.then(resolve, reject)
   return result.finally(() => signal.removeEventListener('abort', abort))
 }

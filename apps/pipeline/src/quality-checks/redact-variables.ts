@@ -33,7 +33,7 @@ export function createRedactor(secured: readonly string[]) {
   return { text: redactText, cell: redactCell }
 }
 
-/** Returns a pattern that matches the values as whole words, preferring longer values. Undefined if all are too short. */
+/** Returns a pattern that matches the values as whole words, longer ones first. Undefined if all are too short. */
 function createSubstringPattern(values: readonly string[]): RegExp | undefined {
   const longestFirst = values.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
   if (longestFirst.length === 0) return undefined

@@ -123,7 +123,7 @@ export function openMeter(now: () => number = () => performance.now()): Progress
 /** Milliseconds between two log lines with the progress. */
 const logIntervalMs = 10_000
 
-/** The interval of log lines is at least this fraction of the load's duration, so that a day makes some hundred lines. */
+/** The interval of log lines is at least this fraction of the load's duration, so that a day has some hundred lines. */
 const logIntervalFraction = 1 / 60
 
 /** Logs the progress of a load every `intervalMs`; in a long load, less often. Dispose of the result to stop. */

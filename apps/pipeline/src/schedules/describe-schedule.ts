@@ -139,7 +139,6 @@ const daysAfterMonday = (day: number) => (day + 6) % 7
 /** Describes weekdays by their numbers; 0 is Sunday. */
 function describeWeekdays(days: readonly number[]): string {
   const names = days.map((day) => dayNames[day]!)
-
   const isRange = days.length > 2 && daysAfterMonday(days.at(-1)!) - daysAfterMonday(days[0]!) + 1 === days.length
   return isRange ? `from ${names[0]} to ${names.at(-1)}` : `on ${joinWords(names)}`
 }

@@ -31,8 +31,9 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
     if (uids.length === 0) return
     const startedCount = await startSchedulesOf(uids, context)
     const mayHaveMoreClients = uids.length === maxClients
-    const areOthersLocked = startedCount === 0
-    if (!mayHaveMoreClients || areOthersLocked || signal.aborted) return
+    // If no run was started, other schedulers have locked the remaining schedules.
+    const hasStartedNone = startedCount === 0
+    if (!mayHaveMoreClients || hasStartedNone || signal.aborted) return
   }
 }
 

@@ -124,8 +124,8 @@ export async function createLoadSuccess(
   }: LoadSummary = {},
 ): Promise<RunSuccess> {
   // An increment of a source often has no rows. A file that is appended or merged should have some.
-  const isIncrement = pipelineMode === 'REPLACE'
-  const mayBeEmpty = isMerged && (isIncrement || tables.length === 0)
+  const isIncrement = isMerged === true && pipelineMode === 'REPLACE'
+  const mayBeEmpty = isIncrement || (isMerged === true && tables.length === 0)
   const needsWarning = nothingNewMessage !== undefined || hasWarning(tables, rejectedRows, mayBeEmpty)
   const loadMessage =
     nothingNewMessage ??

@@ -192,7 +192,7 @@ export interface TablePage {
   order: readonly string[]
 }
 
-/** The problem for an error of the server or its driver. The `map-server-errors.ts` file of each warehouse lists the codes. */
+/** The problem for an error of the server or its driver. Each warehouse lists the codes in `map-server-errors.ts`. */
 export interface ServerProblem {
   code: string
   sentence: (qualifiedName: string) => string
@@ -221,8 +221,8 @@ export interface SqlDialect {
   /**
    * The mechanism that makes a publication atomic. TRANSACTION: the server has transactional DDL, so tables, views and
    * the ledger (Sluice's table of loads) change in one transaction. NON_TRANSACTIONAL: transactions cover only rows, so
-   * a ledger row records the decision and any process can apply it, see `publication-recovery.ts`. Such a server must be able to
-   * rename tables without dropping their views.
+   * a ledger row records the decision and any process can apply it, see `publication-recovery.ts`. Such a server must
+   * be able to rename tables without dropping their views.
    */
   readonly publication: 'TRANSACTION' | 'NON_TRANSACTIONAL'
   /**

@@ -35,9 +35,9 @@ const dropWaitSeconds = 60
 
 /**
  * Drops hidden tables and schemas of dead runs, and expired temporary relations. Returns the number of dropped staging
- * tables. Lists the relations first and the live runs second: a run is registered before its tables exist, so no
- * table of a live run is dropped. Metadata is deleted only if its relation exists nowhere, because a hidden table may have
- * been published in the meantime.
+ * tables. Lists the relations first and the live runs second: a run is registered before its tables exist, so tables of
+ * live runs stay. Metadata is deleted only if its relation exists nowhere, because a hidden table may have been
+ * published in the meantime.
  */
 async function sweepStaging(
   dialect: SqlDialect,
@@ -59,7 +59,7 @@ async function sweepStaging(
     await dropRelations(dialect, hiddenRelations.filter(isExpired))
     const remainingRelations = await dialect.catalogue.relations(session)
     await dropEmptySchemas(dialect, session, remainingRelations, leftovers.isLeftover)
-    leftovers.forgetOthers()
+    leftovers.rememberFound()
     return deleteStaleMetadata(dialect, ledger, remainingRelations, metadataById)
   })
   await dialect.sweep?.(listLiveRuns)
@@ -72,19 +72,18 @@ async function sweepStaging(
  * `noMetadataGraceMs`. `firstFoundByObject` has the times at which earlier sweeps first found objects.
  */
 function trackLeftovers(firstFoundByObject: Map<string, number>) {
-  const foundObjects = new Set<string>()
+  const foundNow = new Map<string, number>()
   return {
     /** Records that this sweep has found the object. Returns whether the object is a leftover. */
     isLeftover(objectKey: string): boolean {
       const firstFoundAt = firstFoundByObject.get(objectKey) ?? Date.now()
-      firstFoundByObject.set(objectKey, firstFoundAt)
-      foundObjects.add(objectKey)
+      foundNow.set(objectKey, firstFoundAt)
       return Date.now() - firstFoundAt >= noMetadataGraceMs
     },
-    /** Forgets the objects that this sweep has not found: they have metadata now, or are gone. */
-    forgetOthers(): void {
-      for (const objectKey of firstFoundByObject.keys())
-        if (!foundObjects.has(objectKey)) firstFoundByObject.delete(objectKey)
+    /** Stores the found objects for the next sweep. Forgets all others: they have metadata now, or are gone. */
+    rememberFound(): void {
+      firstFoundByObject.clear()
+      for (const [objectKey, firstFoundAt] of foundNow) firstFoundByObject.set(objectKey, firstFoundAt)
     },
   }
 }

@@ -47,7 +47,7 @@ export function assertOwnNames(query: string, prefix: string): void {
     const { expectsTable } = level
     level.expectsTable = false
     if (token.kind === 'sign') {
-      // The server may ignore a character outside ASCII and read the parts around it as a single name.
+      // The server may ignore a character that is not visible ASCII, and read the parts around it as a single name.
       const isVisibleAscii = /[!-~]/.test(token.text)
       const replacesTableName = expectsTable && token.text !== '('
       if (!isVisibleAscii || replacesTableName) throw otherDatabase(token)
@@ -75,9 +75,8 @@ export function assertOwnNames(query: string, prefix: string): void {
     index += tokenCount - 1
     const next = tokens[index + 1]
     const isFunction = next?.kind === 'sign' && next.text === '('
-    const isTable = expectsTable
     const isOwn = tokenCount === schemaNameTokens && token.text.startsWith(prefix)
-    if ((isTable || isFunction) && !isOwn) throw otherDatabase(token)
+    if ((expectsTable || isFunction) && !isOwn) throw otherDatabase(token)
   }
 }
 

@@ -126,12 +126,13 @@ export function listRejects(
   for (const conflict of summary.conflicts) {
     const indexes = findIndexes(conflict)
     const column = conflict.property && redact(conflict.property).slice(0, 100)
+    const reason = redact(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
     for (const index of indexes) {
       explainedIndexes.add(index)
-      addReason(index, redact(conflict.reason), column)
+      addReason(index, reason, column)
     }
     // Report a conflict that names no row with the first row of the request.
-    if (indexes.length === 0) addReason(0, redact(describeConflict(conflict)), column)
+    if (indexes.length === 0) addReason(0, reason, column)
   }
 
   // Newer versions of DHIS2 list the indexes of all rejected values, including those without a conflict.

@@ -1,7 +1,7 @@
 import { defaultQuerySeconds } from '../../query-limits.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
-import { listManagedViews, listReads, type ManagedView } from '../views/dependent-views.ts'
+import { listManagedViews, listReads } from '../views/dependent-views.ts'
 import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { deleteMetadata, setMetadata } from '../publication-ledger.ts'
 import { buildMergeQuery } from './merge-increments.ts'
@@ -107,16 +107,16 @@ async function findOldRows(
   const publishedTable = reads.find(isPublishedTable)
   if (publishedTable) return { name: `${publishedTable.schema}.${publishedTable.name}`, view: false }
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const view = reads.find((read) => listIndirectReads(views, read).some(isPublishedTable))
-  return view && { name: `${view.schema}.${view.name}`, view: true }
+  const readsByView = new Map(views.map((view) => [placeKey(view), listReads(view)]))
+  const oldView = reads.find((read) => listIndirectReads(readsByView, read).some(isPublishedTable))
+  return oldView && { name: `${oldView.schema}.${oldView.name}`, view: true }
 }
 
 /** Returns the tables and views that a view reads, directly or through other views. Returns none for a table. */
-function listIndirectReads(views: readonly ManagedView[], view: TablePlace): TablePlace[] {
-  const directReads = new Map(views.map((managedView) => [placeKey(managedView), listReads(managedView)]))
+function listIndirectReads(readsByView: ReadonlyMap<string, readonly TablePlace[]>, view: TablePlace): TablePlace[] {
   const readsByKey = new Map<string, TablePlace>()
   const addReads = (place: TablePlace) => {
-    for (const read of directReads.get(placeKey(place)) ?? []) {
+    for (const read of readsByView.get(placeKey(place)) ?? []) {
       if (readsByKey.has(placeKey(read))) continue
       readsByKey.set(placeKey(read), read)
       addReads(read)
