@@ -83,8 +83,8 @@ function isCrossSiteRequest(request: Request, publicOrigin: string): boolean {
   const site = request.get('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
   const origin = request.get('origin')
-  const ownOrigins = ['null', publicOrigin, `${request.protocol}://${request.headers.host}`]
-  return origin !== undefined && !ownOrigins.includes(origin)
+  const allowedOrigins = ['null', publicOrigin, `${request.protocol}://${request.headers.host}`]
+  return origin !== undefined && !allowedOrigins.includes(origin)
 }
 
 const isSameProof = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)

@@ -70,9 +70,7 @@ export async function sendDownload(
   }
 }
 
-/**
- * Returns a signal that aborts when the response has ended or the client has disconnected. Then calls `onClose` once.
- */
+/** Returns a signal that aborts when the response ends or the client disconnects. Calls `onClose` once at that time. */
 function abortOnClose(request: Request, response: Response, onClose: () => void): AbortSignal {
   const closing = new AbortController()
   const close = () => {

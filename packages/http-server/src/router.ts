@@ -160,7 +160,7 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 function rejectNulCharacters(query: Request['query']): Request['query'] {
   const values = Object.entries(query).flatMap(([name, value]): { path: string; value: unknown }[] => {
     if (!Array.isArray(value)) return [{ path: name, value }]
-    // A repeated parameter has a list of values, such as `filter/0` and `filter/1`.
+    // A repeated parameter has a list of values. Their paths are `filter/0`, `filter/1` and so on.
     return value.map((item: unknown, index) => ({ path: `${name}/${index}`, value: item }))
   })
   const hasNul = (value: unknown) => typeof value === 'string' && value.includes('\0')

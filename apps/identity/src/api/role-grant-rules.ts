@@ -55,8 +55,8 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Throws 422 if a change removes the manager role of the organisation's last manager. Call it after the change. Two
- * concurrent changes are not detected; a super admin can repair that.
+ * Throws 422 if users remove their own manager role and no other manager of their organisation remains. Call it after
+ * the change. Two concurrent changes are not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const losesManagerRole = before.roles.includes(manageUsersRole) && !hasRole(after.roles, manageUsersRole)

@@ -52,7 +52,8 @@ export function limitPendingLogins({
     const pending = findOrAddCounter(request.ip ?? '')
     // A request that continues a sign-in has the sign-in's id in its path.
     const isResumed = request.path !== '/'
-    // Count before it is known whether the request starts a sign-in, so that concurrent requests cannot exceed the limit.
+    // Count before it is known whether the request starts a sign-in, so that concurrent requests cannot exceed the
+    // limit.
     if (!isResumed) countNewLogin(pending)
     response.once('close', () => {
       if (isOver(response, isResumed)) pending.count = Math.max(0, pending.count - 1)

@@ -44,7 +44,7 @@ export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrit
   }
 }
 
-/** Returns what `auditedWrites` needs to know about a request. It writes the collected `audited` notes as audit rows. */
+/** Returns the facts about a request that `auditedWrites` needs. It writes the notes in `audited` as audit rows. */
 function readRequestFacts(request: Request, response: Response) {
   const audited: AuditNote[] = []
   const audit: PageContext['request']['audit'] = (object, details = {}, actor) =>

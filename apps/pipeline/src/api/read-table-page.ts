@@ -140,8 +140,8 @@ export function chooseExport(
 }
 
 /**
- * Runs `start`, which resolves when the first rows of a read arrive. Aborts it with a problem after `seconds`. The rest
- * of the read has no timeout.
+ * Runs `start`, which resolves when the first rows arrive. Aborts it with a problem after `seconds`. Reading the other
+ * rows has no timeout.
  */
 export async function startWithTimeout<T>(
   seconds: number,

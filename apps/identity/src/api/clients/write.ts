@@ -29,22 +29,22 @@ export async function updateClient(
   body: ClientBody,
   { db, write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
-  const isEnabledBy = (before: ClientRow) => before.disabled && !body.disabled
-  const isDisabledBy = (before: ClientRow) => !before.disabled && body.disabled
+  const becomesEnabled = (before: ClientRow) => before.disabled && !body.disabled
+  const becomesDisabled = (before: ClientRow) => !before.disabled && body.disabled
   const clientBeforeLock = await clientRecords.readToWrite(db, caller, uid, request.ifMatch)
-  if (isEnabledBy(clientBeforeLock)) await endSessionsOfClient(db, clientBeforeLock.uid)
+  if (becomesEnabled(clientBeforeLock)) await endSessionsOfClient(db, clientBeforeLock.uid)
   const updatedClient = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
     // This call ends the few sessions that are left. The lock prevents new sign-ins.
-    if (isEnabledBy(before)) await endSessionsOfClient(trx, before.uid)
+    if (becomesEnabled(before)) await endSessionsOfClient(trx, before.uid)
     const updateRow = () => clientRecords.update(trx, caller, before, toClientColumns(body))
-    const after = isDisabledBy(before)
+    const after = becomesDisabled(before)
       ? await assertSuperAdminRemainsAfter(trx, '/disabled', updateRow)
       : await updateRow()
     request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
-  if (isDisabledBy(clientBeforeLock)) await endSessionsOfClient(db, updatedClient.uid)
+  if (becomesDisabled(clientBeforeLock)) await endSessionsOfClient(db, updatedClient.uid)
   return updatedClient
 }
 

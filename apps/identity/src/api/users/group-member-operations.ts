@@ -123,7 +123,10 @@ export async function replaceGroups(
   return { joined, left }
 }
 
-/** Returns the ids of the requested groups, and locks these until the transaction ends. Throws 422 for a missing one. */
+/**
+ * Returns the ids of the requested groups, and locks the groups until the transaction ends. Throws 422 if a group is
+ * missing.
+ */
 async function lockRequestedGroups(
   trx: Transaction<DB>,
   client: string,

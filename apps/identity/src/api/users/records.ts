@@ -61,7 +61,7 @@ function matchAuthor(author: 'created_by' | 'updated_by'): Properties[string] {
       (select authors.username from users authors where authors.uid = ${authorUid}),
       (select authors.sso_client_id from sso_client_configs authors where authors.uid = ${authorUid}))`,
     type: 'string',
-    // A filter finds the users here: its `condition` compares these two columns of `authors`.
+    // In `toCondition`, `condition` compares these two columns of `authors`, which are users or applications.
     relatedRow: {
       column: 'authors.username',
       within: 'authors.search_text',

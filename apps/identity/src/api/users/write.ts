@@ -202,8 +202,9 @@ async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: U
   // After a change of the sign-in method or of the provider's user id, the account may belong to another person.
   const mayBeAnotherPerson = before.sso_auth !== after.sso_auth || (after.sso_auth && before.sso_id !== after.sso_id)
   const statusChanged = before.status !== after.status
-  const reducesTrust = losesRole || passwordChanged || mayBeAnotherPerson || statusChanged
-  if (reducesTrust || becomesSuperAdmin(before, after)) await endSessionsOfUser(trx, before.id)
+  const mustSignInAgain =
+    losesRole || passwordChanged || mayBeAnotherPerson || statusChanged || becomesSuperAdmin(before, after)
+  if (mustSignInAgain) await endSessionsOfUser(trx, before.id)
   if (mayBeAnotherPerson) await removeApiTokensOfUser(trx, before.id)
   if (passwordChanged) await revokeLinks(trx, after.id)
 }

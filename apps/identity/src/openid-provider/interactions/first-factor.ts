@@ -65,10 +65,10 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
   const pageTexts = readPageTexts(language).signIn
-  if (!isNonBlank(username) || !isNonBlank(password)) {
+  if (!isFilledIn(username) || !isFilledIn(password)) {
     const fieldErrors = {
-      ...(!isNonBlank(username) && { username: pageTexts.usernameMissing }),
-      ...(!isNonBlank(password) && { password: pageTexts.passwordMissing }),
+      ...(!isFilledIn(username) && { username: pageTexts.usernameMissing }),
+      ...(!isFilledIn(password) && { password: pageTexts.passwordMissing }),
     }
     return sendPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
@@ -88,7 +88,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   }
 }
 
-const isNonBlank = (value: unknown): value is string =>
+const isFilledIn = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= 1000
 
 /**

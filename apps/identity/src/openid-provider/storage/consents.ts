@@ -34,9 +34,8 @@ export async function addConsent(
     select users.id, applications.id, ${[...scopes]} from users, sso_client_configs applications
     where users.uid = ${user} and applications.sso_client_id = ${application}
     on conflict (user_id, sso_client_config_id) do update
-    set scopes = array(select distinct unnest(consents.scopes || excluded.scopes) order by 1), updated_at = now()`.execute(
-    trx,
-  )
+    set scopes = array(select distinct unnest(consents.scopes || excluded.scopes) order by 1),
+      updated_at = now()`.execute(trx)
 }
 
 /**

@@ -53,9 +53,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
       from oidc_models
       left join sessions on sessions.id = oidc_models.session_id
       left join users on users.id = sessions.user_id
-      where oidc_models.model = ${model} and ${condition} and ${isLiveModel} order by oidc_models.created_at desc limit 1`.execute(
-        db,
-      )
+      where oidc_models.model = ${model} and ${condition} and ${isLiveModel}
+      order by oidc_models.created_at desc limit 1`.execute(db)
       const row = rows[0]
       if (row?.used) recordReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
@@ -136,8 +135,8 @@ export const createOidcAdapter = (db: Kysely<DB>, settings: BuiltInSettings & { 
 }
 
 /**
- * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Throws for a model
- * of a user without a session, except an interaction, because such a model would outlive the user's sign-out.
+ * Returns the uid of the sign-in session that a model belongs to; undefined if it belongs to none. Throws if a model of
+ * a user has no session, because it would outlive the user's sign-out. Interactions are an exception.
  */
 function findSignInSession(model: string, payload: AdapterPayload): string | undefined {
   const session = readSessionField(model, payload)
@@ -147,7 +146,10 @@ function findSignInSession(model: string, payload: AdapterPayload): string | und
   return undefined
 }
 
-/** Returns the field that contains the uid of the sign-in session. oidc-provider has another one for each kind of model. */
+/**
+ * Returns the field that contains the uid of the sign-in session. oidc-provider uses different fields for the kinds of
+ * models.
+ */
 function readSessionField(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
   switch (model) {
     case 'Session':

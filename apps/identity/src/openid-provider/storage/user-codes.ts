@@ -43,9 +43,8 @@ export function createUserCodes(db: Kysely<DB>, secret: string) {
       const attempt = await countUserCodeAttempt(db)
       const { rows } = await sql<{ sealed: string }>`
         select payload->>'deviceCode' as sealed from oidc_models
-        where model = 'UserCode' and id_hash = ${hmacOfUserCode('user code', userCode)} and expires_at > now()`.execute(
-        db,
-      )
+        where model = 'UserCode' and id_hash = ${hmacOfUserCode('user code', userCode)}
+          and expires_at > now()`.execute(db)
       if (!rows[0]) return undefined
       await subtractFailure(db, attempt)
       return createKeyRing(userCode).open(rows[0].sealed, 'device code')

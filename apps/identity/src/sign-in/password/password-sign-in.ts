@@ -113,7 +113,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
   return signedIn
 }
 
-/** The user of a username at the time when the attempt was counted. `lockUser` reads the current state. */
+/** The user of a username when the attempt was counted. `lockUserWhoMaySignIn` reads the current state. */
 interface PasswordAccount {
   id: number
   uid: string
@@ -195,7 +195,8 @@ interface LockedUser {
 /**
  * Locks the user until the transaction ends, and reads the current row. Returns undefined if the user is not active, if
  * the organisation is disabled, or if the password changed since this request verified it against `verifiedHash`. A
- * request that verified no password, because it completes a sign-in with a code, has no `verifiedHash`.
+ * request that verified no password, because it completes a sign-in with a code, has no `verifiedHash`; the user must
+ * then have a password.
  */
 async function lockUserWhoMaySignIn(
   trx: Transaction<DB>,

@@ -90,9 +90,8 @@ export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkP
   const tokenHash = hashSecret(token)
   // Lock users before rows that depend on them, in the same order as all transactions, which prevents deadlocks.
   await sql`
-    select from users where id = (select user_id from links where token_hash = ${tokenHash}) for no key update`.execute(
-    trx,
-  )
+    select from users
+    where id = (select user_id from links where token_hash = ${tokenHash}) for no key update`.execute(trx)
   const { rows } = await sql<{ id: number }>`
     delete from links using users, clients
     where links.token_hash = ${tokenHash} and links.purpose = ${purpose}

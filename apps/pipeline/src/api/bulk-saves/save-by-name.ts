@@ -64,7 +64,7 @@ export function saveManyOperation<Row extends NamedRow, Body, Sent extends { nam
   })
 }
 
-/** Returns the request bodies of the sent objects, which may omit fields. Adds their violations to the options' list. */
+/** Returns the complete bodies of the sent objects, which may omit fields. Adds violations to the options' list. */
 async function completeBodies<Row extends NamedRow, Body, Sent>(
   { complete }: BulkSaveDefinition<Row, Body, Sent>,
   sentObjects: readonly Sent[],

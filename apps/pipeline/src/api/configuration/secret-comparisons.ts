@@ -41,9 +41,9 @@ export async function countComparisons(
   if (comparisons.length === 0) return undefined
   await deleteOldComparisons(trx)
   const digests = comparisons.map(({ digest }) => digest)
-  const isNew = (await countKnownComparisons(trx, digests, caller)) < digests.length
-  const waitSeconds = await findSecondsUntilBelowLimit(trx, caller)
-  if (isNew && waitSeconds !== undefined) return waitSeconds
+  const hasNewComparison = (await countKnownComparisons(trx, digests, caller)) < digests.length
+  const waitSeconds = hasNewComparison ? await findSecondsUntilBelowLimit(trx, caller) : undefined
+  if (waitSeconds !== undefined) return waitSeconds
   const differed = comparisons.map(({ state }) => state === 'CHANGED')
   await sql`
     insert into secret_comparisons (client, user_uid, digest, differed)
@@ -75,12 +75,12 @@ async function countKnownComparisons(
 }
 
 /**
- * Returns the seconds until fewer than `maxDifferent` values differed within an hour, at least 1; undefined if the limit
- * is not reached.
+ * Returns the seconds until fewer than `maxDifferent` values differed within an hour, at least 1; undefined if the
+ * limit is not reached.
  */
 async function findSecondsUntilBelowLimit(trx: Transaction<DB>, { client, uid }: Caller): Promise<number | undefined> {
-  // Each limit is reached if the n-th newest difference is recent, and ends an hour after it. A value that several users
-  // sent counts once for the organisation.
+  // Each limit is reached if the n-th newest difference is recent, and ends an hour after it. A value that several
+  // users sent counts once for the organisation.
   const { rows } = await sql<{ waitSeconds: number | null }>`
     with recent_differences as (
       select * from secret_comparisons

@@ -66,11 +66,11 @@ export async function readLineage(
 async function findRelation(db: Kysely<DB>, kind: ReadObject['kind'], id: number): Promise<TablePlace | undefined> {
   const selectByKind: Partial<Record<ReadObject['kind'], RawBuilder<TablePlace>>> = {
     DATA_PIPELINE: sql`
-      select schemas.schema_name as schema, table_name as name from data_pipelines
-      join schemas on schemas.id = schema_id where data_pipelines.id = ${id}`,
+      select schemas.schema_name as schema, data_pipelines.table_name as name
+      from data_pipelines join schemas on schemas.id = data_pipelines.schema_id where data_pipelines.id = ${id}`,
     VIEW: sql`
-      select schemas.schema_name as schema, view_name as name from views
-      join schemas on schemas.id = schema_id where views.id = ${id}`,
+      select schemas.schema_name as schema, views.view_name as name
+      from views join schemas on schemas.id = views.schema_id where views.id = ${id}`,
   }
   const result = await selectByKind[kind]?.execute(db)
   return result?.rows[0]
