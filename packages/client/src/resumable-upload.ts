@@ -93,8 +93,9 @@ const getUpload = (address: string, init: RequestInit): Promise<Response> =>
  * to a GET request.
  */
 async function explainRefusal(refusal: Response, address: string | undefined, init: RequestInit): Promise<Response> {
+  if (address === undefined) return refusal
   const hasReason = (await refusal.clone().text()) !== ''
-  if (hasReason || address === undefined) return refusal
+  if (hasReason) return refusal
   const uploadResponse = await getUpload(address, init)
   return uploadResponse.ok ? refusal : uploadResponse
 }

@@ -118,7 +118,7 @@ interface JsonSchema {
 function removeNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
   const matchingSchema = findMatchingSchema(schema, value)
-  if (!Array.isArray(value)) return matchingSchema ? removeNullFields(matchingSchema, value) : value
+  if (!Array.isArray(value)) return matchingSchema?.properties ? removeNullFields(matchingSchema, value) : value
   const items = value.map((item) => removeNulls(matchingSchema?.items, item))
   return items.some((item, index) => item !== value[index]) ? items : value
 }

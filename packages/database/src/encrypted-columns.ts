@@ -48,7 +48,7 @@ export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: Seale
   return { column: `${table}.${column}`, resealed, unreadable, remaining }
 }
 
-/** Yields the values that were not sealed with the newest key, in the order of their row keys. Reads them in batches. */
+/** Yields the values that were not sealed with the newest key, in the order of their row keys. Reads in batches. */
 async function* readValuesWithOlderKeys(
   db: Kysely<any>,
   ring: KeyRing,

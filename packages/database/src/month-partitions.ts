@@ -26,7 +26,7 @@ export async function addMonthPartitions(db: Kysely<any>, table: MonthlyTable, n
 /** Drops the partitions of months that ended at or before `before`. Returns the number of dropped partitions. */
 export async function dropMonthPartitions(db: Kysely<any>, { table }: MonthlyTable, before: Date): Promise<number> {
   const names = await listMonthPartitions(db, table)
-  const expiredNames = names.filter((name) => partitionEnd(name) <= before.getTime())
+  const expiredNames = names.filter((name) => getPartitionEnd(name) <= before.getTime())
   for (const name of expiredNames) await sql`drop table ${sql.table(name)}`.execute(db)
   return expiredNames.length
 }
@@ -42,7 +42,7 @@ async function listMonthPartitions(db: Kysely<any>, table: string): Promise<stri
 }
 
 /** Returns the end of the month in a partition's name, as Unix milliseconds. */
-function partitionEnd(name: string): number {
+function getPartitionEnd(name: string): number {
   const [year, month] = name.slice(-'2026_01'.length).split('_').map(Number)
   // The month in the name counts from 1, and `Date.UTC` counts from 0. So this is the first day of the next month.
   return Date.UTC(year!, month!, 1)
@@ -62,16 +62,13 @@ async function addPartition(
   { start, end }: { start: Date; end: Date },
 ): Promise<boolean> {
   const name = `${table}_${start.toISOString().slice(0, 7).replace('-', '_')}`
-  const { rows } = await sql<{ partition_exists: boolean; has_rows_in_default: boolean }>`
-    select
-      to_regclass(${name}) is not null as partition_exists,
-      exists (
-        select from ${sql.table(`${table}_default`)}
-        where ${sql.ref(column)} >= ${start} and ${sql.ref(column)} < ${end}
-      ) as has_rows_in_default
+  // The default partition is only searched if the partition does not exist.
+  const { rows } = await sql<{ can_add: boolean }>`
+    select to_regclass(${name}) is null and not exists (
+      select from ${sql.table(`${table}_default`)} where ${sql.ref(column)} >= ${start} and ${sql.ref(column)} < ${end}
+    ) as can_add
   `.execute(db)
-  const { partition_exists, has_rows_in_default } = rows[0]!
-  if (partition_exists || has_rows_in_default) return false
+  if (!rows[0]?.can_add) return false
   await sql`
     create table if not exists ${sql.table(name)} partition of ${sql.table(table)}
       for values from (${sql.lit(start.toISOString())}) to (${sql.lit(end.toISOString())})

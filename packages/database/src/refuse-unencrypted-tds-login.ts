@@ -12,7 +12,12 @@ const isUnencryptedLogin = (bytes: unknown): boolean => bytes instanceof Uint8Ar
  */
 export function refuseUnencryptedLogin(socket: Socket): Socket {
   const originalWrite = socket.write.bind(socket) as (...args: unknown[]) => boolean
-  const writeSecondPacket = (...args: unknown[]): boolean => {
+  let isPreloginSent = false
+  socket.write = (...args: unknown[]): boolean => {
+    if (!isPreloginSent) {
+      isPreloginSent = true
+      return originalWrite(...args)
+    }
     if (isUnencryptedLogin(args[0])) {
       socket.destroy(new Error('no encryption is offered'))
       return false
@@ -21,10 +26,5 @@ export function refuseUnencryptedLogin(socket: Socket): Socket {
     socket.write = originalWrite
     return originalWrite(...args)
   }
-  const writePrelogin = (...args: unknown[]): boolean => {
-    socket.write = writeSecondPacket
-    return originalWrite(...args)
-  }
-  socket.write = writePrelogin
   return socket
 }

@@ -7,8 +7,8 @@ export const isLoopback = (host: string): boolean => loopbackHostPattern.test(ho
 
 /**
  * Returns the four numbers of an IPv4 address, or the eight groups of an IPv6 address without leading zeros. For an
- * IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1` or `::ffff:c000:201`, returns the IPv4 address. Returns undefined
- * for any other text.
+ * IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1` or `::ffff:c000:201`, returns the IPv4 address. Returns
+ * undefined for any other text.
  */
 export function splitIpAddress(
   address: string,

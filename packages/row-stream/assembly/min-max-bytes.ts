@@ -116,8 +116,8 @@ const KEY_DIGIT_BYTES: i32 = 4
 }
 
 /**
- * Compares a numeric with the minimum or maximum, which has the same key and therefore the same sign and weight. Returns
- * a negative number, 0 or a positive number.
+ * Compares a numeric with the minimum or maximum, which has the same key and therefore the same sign and weight.
+ * Returns a negative number, 0 or a positive number.
  */
 function compareNumerics(state: usize, extreme: usize, at: usize, length: i32): i32 {
   const digitBytes = min(length, STORED_BYTES) - HEADER_BYTES

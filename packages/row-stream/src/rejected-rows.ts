@@ -22,9 +22,9 @@ export function describeProbableFailure(
 }
 
 /**
- * Returns why a load with too many rejected rows is not published, or undefined if it is. At most 1 % of the rows may be
- * rejected; with fewer than 100 rows, one fitting row suffices. `count` is the number of rejected rows, and `first` the
- * location of the first one.
+ * Returns why a load with too many rejected rows is not published, or undefined if it is. At most 1 % of the rows may
+ * be rejected; with fewer than 100 rows, one fitting row suffices. `count` is the number of rejected rows, and `first`
+ * the location of the first one.
  */
 export function describeTooManyRejected(
   fittingRows: number,

@@ -101,7 +101,7 @@ async function* readChanges(
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {
         subject: 'The changes feed',
-        // `seq_interval` makes CouchDB compute one sequence number per page, because that is slow.
+        // Computing sequence numbers is slow. `seq_interval` makes CouchDB compute only one per page.
         query: { since, limit: size, include_docs: true, seq_interval: size },
       }),
     )

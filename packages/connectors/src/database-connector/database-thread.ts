@@ -18,8 +18,8 @@ if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a p
 type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 
 /**
- * The state before rows are read. The timeout for later rows already applies, because describing the columns of a locked table
- * can block.
+ * The state before rows are read. The timeout for later rows already applies, because describing the columns of a
+ * locked table can block.
  */
 const stateBeforeRows: WatchedSink = { isFull: false, rows: 1 }
 

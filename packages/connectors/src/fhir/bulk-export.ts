@@ -37,8 +37,8 @@ const maxPollDelay = 30
 
 /**
  * Returns a function that reads one resource type through the FHIR Bulk Data API: all resources, or the changes since a
- * timestamp. The first call with a timestamp makes the server export files of all types; later calls with the same
- * timestamp share these files. The last of `streamCount` reads deletes them.
+ * timestamp. The first call with a timestamp, or without one, makes the server export files of all types; later calls
+ * with the same timestamp share these files. The last of `streamCount` reads deletes them.
  */
 export function createBulkExport(
   { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,

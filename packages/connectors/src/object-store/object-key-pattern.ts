@@ -167,8 +167,8 @@ function getCommonPrefix(firstText: string, secondText: string): string {
 /**
  * Returns true if the tokens match the whole key. Simulates a nondeterministic finite automaton: reads the key once,
  * character by character, and keeps the set of all positions in the pattern that the characters until now can have
- * reached. A position is the index of the next token; the last one is after all tokens. So, unlike with backtracking,
- * the time is bounded for every pattern.
+ * reached. So, unlike with backtracking, the time is bounded for every pattern. A position is the index of the next
+ * token; the last one is after all tokens.
  */
 function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]): boolean {
   const lastIndex = tokens.length - 1
@@ -214,8 +214,7 @@ function matchesTokens(tokens: readonly PatternToken[], key: readonly string[]):
     ;[currentPositions, nextPositions] = [nextPositions, currentPositions]
     if (currentPositions.size === 0) return false
   }
-  const isWholePatternMatched = currentPositions.has(tokens.length)
-  return isWholePatternMatched
+  return currentPositions.has(tokens.length)
 }
 
 /** A set of positions of a pattern that can be cleared in constant time. */

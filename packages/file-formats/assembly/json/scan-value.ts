@@ -143,8 +143,8 @@ export function scanColon(from: usize, end: usize): i32 {
 }
 
 /**
- * Scans the string that starts with its opening quote at `from`. Returns the position after its closing quote, ENDS_EARLY or
- * INVALID_JSON. Adds HAS_ESCAPE to `flags` if it contains a backslash.
+ * Scans the string that starts with its opening quote at `from`. Returns the position after its closing quote,
+ * ENDS_EARLY or INVALID_JSON. Adds HAS_ESCAPE to `flags` if it contains a backslash.
  */
 export function scanString(from: usize, end: usize): i32 {
   let at = from + 1

@@ -203,8 +203,7 @@ function countValue(watchedColumn: WatchedColumn, records: RecordReader, { name 
   if (family) watchedColumn.counts[family]++
   if (isInteger) watchedColumn.counts.DECIMAL_COMMA++
   const isInFamily = (other: TypeFamily) => other === family || (other === 'DECIMAL_COMMA' && isInteger)
-  const familiesWithoutOddValue = typeFamilies.filter((other) => !watchedColumn.firstOutside[other])
-  const familiesToSet = familiesWithoutOddValue.filter((other) => !isInFamily(other))
+  const familiesToSet = typeFamilies.filter((other) => !isInFamily(other) && !watchedColumn.firstOutside[other])
   // Decodes the text only if it is needed: most values have a family, and each other family has an odd value already.
   if (family && familiesToSet.length === 0) return
   const text = fieldText(records, watchedColumn.column)

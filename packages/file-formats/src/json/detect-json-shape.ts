@@ -108,7 +108,7 @@ function shapeOfSingleValue({ window, name, rowsUnder }: ShapeSample, start: num
   const arrays = findRowArrays(window, start)
   if (rowsUnder !== undefined) {
     const isFound = arrays.some(({ key }) => key === rowsUnder)
-    // The array may be after the cut.
+    // The array may be in the part that was not read.
     if (isFound || isTruncated) return { kind: 'ARRAY', key: rowsUnder }
     throw new SourceProblem(
       'ROWS_NOT_FOUND',

@@ -96,8 +96,8 @@ function decodeBooleans(body: Uint8Array, encoding: Encoding, maxValues: number)
   if (encoding !== 'PLAIN') throw new RangeError(`booleans in encoding ${encoding}`)
   const values = new Uint8Array(Math.min(maxValues, body.length * 8))
   for (let i = 0; i < values.length; i++) {
-    const byte = body[Math.floor(i / 8)]!
-    values[i] = (byte >> (i % 8)) & 1
+    const byte = body[i >> 3]!
+    values[i] = (byte >> (i & 7)) & 1
   }
   return values
 }

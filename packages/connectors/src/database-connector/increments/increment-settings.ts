@@ -78,8 +78,7 @@ function canContinueFrom(position: StoredCursor | undefined, isOneOfSeveral: boo
   if (!position) return false
   const { kind, value } = position
   if (value === undefined) return isOneOfSeveral
-  const isUnchangedByParsing = parseCursorValue(kind, value) === value
-  return isUnchangedByParsing
+  return parseCursorValue(kind, value) === value
 }
 
 /** True if the query or every table has the settings of incremental reads, its own or those of the pipeline. */

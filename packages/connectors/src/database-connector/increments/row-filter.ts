@@ -36,7 +36,7 @@ export function buildWhere({ cursor, notDeleted }: RowFilter, syntax: FilterSynt
   return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
 }
 
-/** Returns the condition that a row has at least the cursor value `from`, or none, because it cannot be compared. */
+/** Returns the condition that a row has at least the cursor value `from`, or NULL, which cannot be compared with it. */
 function buildCursorCondition({ index, kind, from }: NonNullable<RowFilter['cursor']>, syntax: FilterSyntax): string {
   const column = syntax.column(index)
   return `(${column} >= ${syntax.literal(from, kind, index)} or ${column} is null)`

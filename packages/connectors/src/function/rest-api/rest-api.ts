@@ -5,7 +5,7 @@ import { createOption } from '../../http-connector/parse-response.ts'
 import { formatCount, SourceProblem } from '@sluice/row-stream'
 import type { SourceOption, SourceSecrets } from '../../connector.ts'
 import { listArrayPaths, listFieldPaths } from './json-path.ts'
-import { createChosenCursor, type RestCursor, startIncrement } from './rest-increment.ts'
+import { createChosenCursor, type RestCursor, type RestIncrement, startIncrement } from './rest-increment.ts'
 import { createPager, type RestPager } from './rest-paging.ts'
 import { readRecords } from './rest-records.ts'
 import {
@@ -13,7 +13,6 @@ import {
   createRequest,
   type RestApiSettings,
   type RestContext,
-  type RestParameters,
   type RestRequest,
   type RestResponse,
   type RestSettings,
@@ -99,8 +98,7 @@ async function* readPages(
   const { http, settings, log } = context
   const { increment: incrementSettings } = settings.restApi
   const increment = incrementSettings && startIncrement(incrementSettings, cursor, http.redactText)
-  for await (const { records, isLastPage } of requestPages(context, pager, increment?.parameters)) {
-    increment?.addRecords(records)
+  for await (const { records, isLastPage } of requestPages(context, pager, increment)) {
     yield { records, cursor: isLastPage ? increment?.finish(http.startedAt()) : undefined }
   }
   const recordsWithoutCursor = increment?.recordsWithoutCursor ?? 0
@@ -112,25 +110,29 @@ async function* readPages(
     )
 }
 
-/** Requests one page after another. The last page has no records if the API responds with “not found” at the end. */
+/**
+ * Requests one page after another, and adds the records to the increment. The last page has no records if the API
+ * responds with “not found” at the end.
+ */
 async function* requestPages(
   context: RestContext,
   pager: RestPager,
-  incrementParameters: RestParameters = {},
+  increment: RestIncrement | undefined,
 ): AsyncGenerator<{ records: readonly unknown[]; isLastPage: boolean }, void, void> {
   const { http, settings } = context
-  let request = createRequest(context, { ...incrementParameters, ...pager.first })
+  let request = createRequest(context, { ...increment?.parameters, ...pager.first })
   for (;;) {
     const response = await requestPage(context, request, pager)
     if (!response) return yield { records: [], isLastPage: true }
     const records = readRecords(response.json, settings.restApi.records, http.redactText)
+    increment?.addRecords(records)
     const nextPage = pager.findNext(response, records)
     yield { records, isLastPage: nextPage === undefined }
     if (!nextPage) return
     request =
       'link' in nextPage
         ? createLinkedRequest(context, nextPage.link, request)
-        : createRequest(context, { ...incrementParameters, ...nextPage.parameters })
+        : createRequest(context, { ...increment?.parameters, ...nextPage.parameters })
   }
 }
 

@@ -141,8 +141,8 @@ function startsLikeNote({ fields }: FooterLine): boolean {
  * True if a line with values may be a row, by its number of fields and the words with which it starts:
  * - A line with another number of fields than a row may be a broken row if it has several values and starts neither
  *   like a total nor like a note.
- * - A total with the fields of a row may be a row if it has no empty field, and if its first cell is a number or a time
- *   where the first cells of the rows are.
+ * - A total with the fields of a row may be a row unless it has empty fields, or its first cell is of another kind than
+ *   the first cells of the rows.
  * - Any other line with the fields of a row may be a row unless its only value is a note in the first cell.
  */
 function isRow(line: FooterLine, { fields, firstKind }: FooterShape): boolean {
