@@ -55,8 +55,8 @@ export async function retry<T>(operation: () => Promise<T>, options: RetryOption
 }
 
 /**
- * Returns functions for the waits between the attempts of an operation, such as a download that continues at the point
- * of failure. The waits grow with the number of failed attempts.
+ * Returns functions for the waits between the attempts of an operation, such as a download that continues where it
+ * failed. The waits grow with the number of failed attempts.
  */
 export function createBackoff({ policy, signal, onRetry, onAlive }: RetryOptions) {
   const { attempts, maxRetryAfter = 900 } = policy

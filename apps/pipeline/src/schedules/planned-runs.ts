@@ -61,8 +61,8 @@ export async function listPlannedRuns(db: Kysely<DB>, window: PlanWindow): Promi
 }
 
 /**
- * Reads the next page of enabled schedules that the caller may see, by id. Omits schedules whose next run is not before
- * `to`. The next run of a schedule that is not `planned` yet is unknown, so such a schedule is included.
+ * Reads the next page of enabled schedules that the caller may see, by id. Omits those that run next at or after `to`.
+ * The next run of a schedule that is not `planned` yet is unknown, so such a schedule is included.
  */
 async function readSchedules(
   db: Kysely<DB>,

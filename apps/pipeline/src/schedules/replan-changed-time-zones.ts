@@ -87,7 +87,7 @@ const maxZoneDifference = 20 * 3_600_000
  * Returns the next run after an organisation changed its time zone. A daily or rarer schedule neither repeats nor omits
  * a day: its next tick is the one that follows the local time of the last tick in the calendar of the new zone. That
  * tick may be in the past; its run is then due at once. Returns the first tick after `now` in the new zone if two ticks
- * are no further apart than the zones differ, and for continuous, disabled and manual schedules.
+ * are at most as far apart as the zones differ, and for continuous, disabled and manual schedules.
  */
 export function computeNextRunInNewZone(schedule: Schedule, oldZone: string, newZone: string, now: number): NextRun {
   const firstAfterNow = computeNextRun(schedule, newZone, now)

@@ -138,7 +138,7 @@ export const dataPipelines = {
   runs: { method: 'get', path: '/data-pipelines/:uid/runs' } as Operation<'/data-pipelines/:uid/runs', PageQuery, undefined, Run[], undefined>,
   /** Reset the cursor of incremental loads. The next run reads the whole source and replaces the rows, in any mode. With `from`, the next incremental run instead merges the changes since that time. Sources whose cursor is not a time reject `from`. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   resetCursor: { method: 'post', path: '/data-pipelines/:uid/reset-cursor' } as Operation<'/data-pipelines/:uid/reset-cursor', undefined, CursorResetBody, ResultEnvelope, undefined>,
-  /** Restore the rows before the last load. Queues a run that publishes the previous rows of all tables of the pipeline at once, with their columns, types and cursor. The replaced rows are kept, so a second restore undoes the first one. Incremental loads keep no previous rows, so the restored rows are those before the last full load. Available for schemas in PostgreSQL and ClickHouse. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
+  /** Restore the rows as they were before the last load. Queues a run that publishes the previous rows of all tables of the pipeline at once, with their columns, types and cursor. The replaced rows are kept, so a second restore undoes the first one. Incremental loads keep no previous rows, so the restored rows are those before the last full load. Available for schemas in PostgreSQL and ClickHouse. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   restore: { method: 'post', path: '/data-pipelines/:uid/restore' } as Operation<'/data-pipelines/:uid/restore', undefined, undefined, ResultEnvelope, undefined>,
   /** Upload the file that the next run loads. The body is the file. A complete upload replaces an earlier one. Needs `ROLE_MANAGE_DATA_PIPELINE`. */
   upload: { method: 'post', path: '/data-pipelines/:uid/file', upload: 'application/octet-stream' } as Operation<'/data-pipelines/:uid/file', UploadQuery, undefined, UploadedFile, undefined>,
@@ -837,7 +837,7 @@ export interface Column {
   name: string
   /** The text that a user has written about the column. It stays when the table is loaded again. */
   description?: string
-  /** The alias of the table in valueExpression: the name of the table. Absent in query results. */
+  /** The name of the table, which valueExpression uses as its alias. Absent in query results. */
   tableAlias?: string
   dataType: "SMALLINT" | "INTEGER" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "BOOLEAN" | "CHARACTER_11" | "VARCHAR_50" | "VARCHAR_255" | "TEXT" | "DATE" | "TIMESTAMP" | "TIMESTAMPTZ" | "GEOMETRY" | "GEOMETRY_POINT" | "JSONB"
   primaryKey: boolean
@@ -928,7 +928,7 @@ export interface ConfigurationChange {
   result: "CREATED" | "UPDATED" | "UNCHANGED"
   /** The changed fields of an updated object. */
   fields: FieldChange[]
-  /** The given, removed and missing secrets. Their values are compared inside the service. */
+  /** The secrets that the configuration adds or changes, removes, or lacks. Their values are never returned. */
   redacted: RedactedField[]
   /** Whether a run has to create or change the object in the warehouse. Applying queues that run. */
   pending: boolean

@@ -311,7 +311,8 @@ const ConfigurationChange = Type.Object(
     fields: Type.Array(FieldChange, { maxItems: 1_000, description: 'The changed fields of an updated object.' }),
     redacted: Type.Array(RedactedField, {
       maxItems: 20,
-      description: 'The secrets that the configuration adds or changes, removes, or lacks. Their values are never returned.',
+      description:
+        'The secrets that the configuration adds or changes, removes, or lacks. Their values are never returned.',
     }),
     pending: Type.Boolean({
       description: 'Whether a run has to create or change the object in the warehouse. Applying queues that run.',

@@ -32,8 +32,8 @@ interface RestReading {
  * Reads a record with broken quotes, from `from` to `end` without its line end, as exactly `fieldCount` fields. There
  * may be several readings, which are ways to divide the record into fields: a quoted field may contain undoubled quotes
  * that are not next to a delimiter, and an unquoted field may start with a quote. If exactly one reading has the fewest
- * of these stray quotes, writes its fields to the scanner and returns true. Otherwise returns false, and also for
- * grammars with an escape character or padding, which would allow more readings.
+ * stray quotes, writes its fields to the scanner and returns true. Otherwise returns false, and also for grammars with
+ * an escape character or padding, which would allow more readings.
  */
 export function readStrayQuotes(
   scanner: RecordScanner,
