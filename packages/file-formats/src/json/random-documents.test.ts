@@ -208,8 +208,8 @@ describe('random JSON objects', () => {
           const at = position % (line.length + 1)
           return line.slice(0, at) + replacement + line.slice(isInserted ? at : at + 1)
         })
-        // Numbers with such exponents are rejected in nested values only.
-        const lines = changedLines.filter((line) => !/\de[+-]?\d{5}/i.test(line))
+        // Numbers with such exponents are rejected in nested values only. Half a surrogate pair cannot be written as UTF-8.
+        const lines = changedLines.filter((line) => line.isWellFormed() && !/\de[+-]?\d{5}/i.test(line))
         const first = '{"a":1}'
         const { rejected } = await folder.open('a.ndjson', [first, ...lines].join('\n'), { limits: { chunkBytes: 64 } })
         const accepted = lines.filter((line) => line.trim() !== '').map(parsesAsRow)
