@@ -60,29 +60,35 @@ describe('the bundled programs of both apps', () => {
       expect(runUnconfigured(join(built, 'pipeline', name)).stderr).toContain('is a worker thread, not a program')
   })
 
+  const readPipelineFile = (file: string) => readFileSync(join(built, 'pipeline', file), 'utf8')
+  const listImports = (file: string, pattern: RegExp) =>
+    [...readPipelineFile(file).matchAll(pattern)].map(([, imported]) => imported!)
+  /** Returns a file with all that it imports when it is loaded. */
+  function listLoadedFiles(file: string): string[] {
+    const loadedFiles = new Set([file])
+    // The loop also visits the files that it adds.
+    for (const loadedFile of loadedFiles)
+      for (const imported of listImports(loadedFile, /(?:from|import)"\.\/([\w-]+\.js)"/g)) loadedFiles.add(imported)
+    return [...loadedFiles]
+  }
+  const listSources = (file: string) => (JSON.parse(readPipelineFile(`${file}.map`)) as { sources: string[] }).sources
+  const listLoadedSources = (file: string) => listLoadedFiles(file).flatMap(listSources)
+
+  it('run the worker without loading express, which only the API needs', () => {
+    expect(listLoadedSources('serve.js')).toContainEqual(expect.stringContaining('node_modules/express/'))
+    const sources = listLoadedSources('run-worker.js')
+    expect(sources).toContainEqual(expect.stringContaining('pipeline/bin/run-worker.ts'))
+    expect(sources.filter((source) => source.includes('node_modules/express/'))).toEqual([])
+  })
+
   it('read systems without loading ajv and the schemas of requests, which take 5 MB in each thread', () => {
-    const readFileOfBundle = (file: string) => readFileSync(join(built, 'pipeline', file), 'utf8')
-    const listImports = (file: string, pattern: RegExp) =>
-      [...readFileOfBundle(file).matchAll(pattern)].map(([, imported]) => imported!)
-    /** Returns a file with all that it imports when it is loaded. */
-    function listLoadedFiles(file: string): string[] {
-      const loadedFiles = new Set([file])
-      // The loop also visits the files that it adds.
-      for (const loadedFile of loadedFiles)
-        for (const imported of listImports(loadedFile, /(?:from|import)"\.\/([\w-]+\.js)"/g)) loadedFiles.add(imported)
-      return [...loadedFiles]
-    }
-    const listSources = (file: string) => (JSON.parse(readFileOfBundle(`${file}.map`)) as { sources: string[] }).sources
     const connectors = listLoadedFiles('http-system-thread.js')
       .flatMap((file) => listImports(file, /import\("\.\/([\w-]+\.js)"\)/g))
       .filter((file) => !listSources(file).some((source) => source.endsWith('-settings.ts')))
     expect(connectors.flatMap(listSources)).toContainEqual(expect.stringContaining('function/function-call.ts'))
     for (const connector of connectors) {
-      const sources = listLoadedFiles(connector).flatMap(listSources)
-      expect([connector, sources.filter((source) => /node_modules\/(ajv|typebox)\//.test(source))]).toEqual([
-        connector,
-        [],
-      ])
+      const sources = listLoadedSources(connector).filter((source) => /node_modules\/(ajv|typebox)\//.test(source))
+      expect([connector, sources]).toEqual([connector, []])
     }
   })
 

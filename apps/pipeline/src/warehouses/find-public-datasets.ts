@@ -1,4 +1,4 @@
-import { escapeLike } from '@sluice/records'
+import { escapeLike } from '@sluice/records/search/text-patterns'
 import { type Kysely, sql } from 'kysely'
 import { catalogueClient, catalogueSchema } from './public-dataset-owner.ts'
 import type { DB } from '../database.ts'
