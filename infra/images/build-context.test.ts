@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, matchesGlob } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { dirname, join, matchesGlob } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
 import { root } from '../paths.ts'
 
 const readLines = (file: string): string[] => readFileSync(join(root, file), 'utf8').split('\n')
@@ -25,6 +25,29 @@ const copied = readLines('infra/images/Dockerfile').flatMap((line) => {
 
 it.each([...new Set(copied)])('the image can copy %s, which is in the build context', (path) => {
   expect([existsSync(join(root, path)), isIgnored(path)]).toEqual([true, false])
+})
+
+describe('the build stage, which bundles the programs', () => {
+  /** The specifiers of the imports in a file that exist at runtime. */
+  const listImports = (file: string): string[] =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/^import (?!type).* from '(.+)'$/gm)].map(([, name]) => name!)
+
+  /** The bundler's program with the files that it imports directly and indirectly. */
+  const files = new Set(['infra/bundle/build-image-bundles.ts'])
+  // The loop also visits the files that it adds.
+  for (const file of files)
+    for (const name of listImports(file)) if (name.startsWith('.')) files.add(join(dirname(file), name))
+
+  it('copies all files of the bundler', () => {
+    expect([...files]).toContain('infra/bundle/bundle.ts')
+    expect([...files].filter((file) => !copied.some((folder) => file.startsWith(`${folder}/`)))).toEqual([])
+  })
+
+  it('installs all packages that the bundler imports', () => {
+    const packages = [...files].flatMap(listImports).filter((name) => !/^(\.|node:)/.test(name))
+    const [, installed = ''] = /\/manifests-to-build (.+)/.exec(readLines('infra/images/Dockerfile').join('\n')) ?? []
+    expect(new Set(packages)).toEqual(new Set(installed.split(' ')))
+  })
 })
 
 it('leaves secrets, tests and other programs of this repository out of the build context', () => {

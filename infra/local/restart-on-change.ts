@@ -1,5 +1,5 @@
 import pc from 'picocolors'
-import { findAffectedApps } from './affected-apps.ts'
+import { findAffectedApps } from '../bundle/affected-apps.ts'
 import type { Service } from './supervise-service.ts'
 import { findSyntaxError } from './find-syntax-error.ts'
 import { watchSources } from './watch-sources.ts'
