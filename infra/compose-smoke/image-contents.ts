@@ -11,6 +11,7 @@ type LockEntry = {
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
   peerDependencies?: Record<string, string>
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>
 }
 type LockEntries = Record<string, LockEntry>
 
@@ -42,8 +43,9 @@ export const assertProductionFilesOnly = async (stack: Stack, app: string): Prom
 
   const packages = paths.flatMap(
     (path) =>
-      /^\/sluice\/((?:packages\/[^/]+\/)?(?:node_modules\/(?:@[^/]+\/)?[^/]+\/?)+)\/package\.json$/.exec(path)?.[1] ??
-      [],
+      /^\/sluice\/((?:(?:apps|packages)\/[^/]+\/)?(?:node_modules\/(?:@[^/]+\/)?[^/]+\/?)+)\/package\.json$/.exec(
+        path,
+      )?.[1] ?? [],
   )
   if (packages.length === 0) throw new Error(`the image ${app} contains no packages`)
   deepStrictEqual(
@@ -70,7 +72,8 @@ const findRequiredPackages = (lock: LockEntries, workspace: string): Set<string>
   for (const path of required) {
     const entry = lock[path]
     const wanted = { ...entry?.dependencies, ...entry?.optionalDependencies, ...entry?.peerDependencies }
-    for (const name of Object.keys(wanted)) {
+    const isOptionalPeer = (name: string) => entry?.peerDependenciesMeta?.[name]?.optional === true
+    for (const name of Object.keys(wanted).filter((wantedName) => !isOptionalPeer(wantedName))) {
       const found = resolveFrom(lock, path, name)
       if (found !== undefined) required.add(lock[found]?.link === true ? (lock[found].resolved ?? found) : found)
     }
