@@ -28,9 +28,11 @@ it.each([...new Set(copied)])('the image can copy %s, which is in the build cont
 })
 
 describe('the build stage, which bundles the programs', () => {
-  /** The specifiers of the imports in a file that exist at runtime. */
+  /** The specifiers of the imports in a file, except those of types in one line. */
   const listImports = (file: string): string[] =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(/^import (?!type).* from '(.+)'$/gm)].map(([, name]) => name!)
+    [...readFileSync(join(root, file), 'utf8').matchAll(/^(?:import (?!type)|\} ).*from '(.+)'$/gm)].map(
+      ([, name]) => name!,
+    )
 
   /** The bundler's program with the files that it imports directly and indirectly. */
   const files = new Set(['infra/bundle/build-image-bundles.ts'])

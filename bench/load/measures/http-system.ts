@@ -38,8 +38,8 @@ async function measureShape(
     type: 'FUNCTION',
     settings: { functionSource: { url: server.url } },
   })
-  // The first run creates the tables, and compiles the hot code.
-  await loader.load()
+  // The first run creates the tables, and compiles much of the hot code.
+  const { memory: firstMemory } = await loader.load()
   const beforeIdle = await readProcessorTime(pid)
   const idle = await measureEventLoop({ pid, folder }, () => pause(idleMs))
   const idleShare = ((await readProcessorTime(pid)) - beforeIdle) / idleMs
@@ -91,7 +91,7 @@ async function measureShape(
         limit: 10,
         unit: 'ms',
       },
-      { text: 'growth of the worker', value: figures[0]!.memory - idleMemory, limit: 60, unit: 'MiB' },
+      { text: 'growth of the worker in the first run', value: firstMemory - idleMemory, limit: 60, unit: 'MiB' },
     ],
   }
 }

@@ -111,8 +111,8 @@ function nearestDoubleBits(mantissa: u64, power: i32): u64 {
   let low = normalized * upperHalfOfPower
   let high = highProduct(normalized, upperHalfOfPower)
   // Only if the bits below the fraction are all set, a carry from the lower half of the power could change the result.
-  const mayCarryMatter = (high & 0x1ff) == 0x1ff
-  if (mayCarryMatter) {
+  const canCarryChangeResult = (high & 0x1ff) == 0x1ff
+  if (canCarryChangeResult) {
     const lowerProduct = highProduct(normalized, lowerHalfOfPower)
     low += lowerProduct
     const hasCarry = lowerProduct > low

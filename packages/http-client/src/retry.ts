@@ -75,7 +75,7 @@ export function createBackoff({ policy, signal, onRetry, onAlive }: RetryOptions
       if (failedAttempts >= attempts || retryAfter > maxRetryAfter) throw error
       const seconds = Math.max(computeDelay(policy, failedAttempts), retryAfter)
       onRetry?.(error, seconds)
-      await waitAlive(seconds, signal, onAlive)
+      await waitAndReport(seconds, signal, onAlive)
     },
   }
 }
@@ -83,7 +83,7 @@ export function createBackoff({ policy, signal, onRetry, onAlive }: RetryOptions
 const aliveSeconds = 10
 
 /** Waits for a number of seconds and calls `onAlive` at least every ten seconds. Throws the signal's reason. */
-async function waitAlive(seconds: number, signal: AbortSignal, onAlive: RetryOptions['onAlive']): Promise<void> {
+async function waitAndReport(seconds: number, signal: AbortSignal, onAlive: RetryOptions['onAlive']): Promise<void> {
   for (let remaining = seconds; remaining > 0; remaining -= aliveSeconds) {
     const milliseconds = Math.min(remaining, aliveSeconds) * 1000
     await sleep(milliseconds, undefined, { signal }).catch(() => signal.throwIfAborted())

@@ -41,8 +41,8 @@ export function startMaintenance({ db, logger, metrics, jobs, intervalMs = msPer
   return startPollingLoop(
     async (signal) => {
       await runUnlessAnotherProcessDoes(db, () => runJobs(db, jobs, report, signal))
-      const hasMoreWork = false
-      return hasMoreWork
+      // Nothing is left to do until the next interval.
+      return false
     },
     {
       pauseMs: intervalMs,

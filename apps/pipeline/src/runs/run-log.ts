@@ -57,10 +57,7 @@ async function countLogLines(db: Kysely<DB>, { id }: Claim): Promise<number> {
   return count
 }
 
-/**
- * Stores log lines, unless the run was deleted. `commitWithoutFlush` calls a function that makes the commit of this
- * statement not wait for the disk.
- */
+/** Stores log lines, unless the run was deleted. */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     ${prepared('write-run-log')}

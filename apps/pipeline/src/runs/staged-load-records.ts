@@ -31,7 +31,7 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 /**
  * Stores, or replaces, the record of the rows that an attempt has staged. Returns false, and stores nothing, if the
  * attempt has lost its lease. The lock on the run ensures that no record is written after a later attempt has looked
- * for it. `commitWithoutFlush` calls a function that makes the commit of this statement not wait for the disk.
+ * for it.
  */
 export async function storeStagedLoads(
   db: Kysely<DB>,

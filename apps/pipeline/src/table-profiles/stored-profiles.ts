@@ -33,8 +33,8 @@ interface ProfiledTable {
 /**
  * Stores the profile of the rows that an attempt has staged, and returns its id. Returns undefined, and stores nothing,
  * if the attempt has lost the lease or the schema no longer has profiles. The lock on the schema makes a request that
- * switches profiles off wait, and then delete this profile. `commitWithoutFlush` calls a function that makes the commit
- * not wait for the disk: the heartbeat before the publication flushes the profile.
+ * switches profiles off wait, and then delete this profile. The commit need not wait for the disk, because the heartbeat
+ * before the publication does.
  */
 export async function storeProfile(
   db: Kysely<DB>,

@@ -244,8 +244,8 @@ export const startModelCleanup = (db: Kysely<DB>, logger: Logger, interval = fiv
   startPollingLoop(
     async (signal) => {
       await removeExpiredModels(db, signal)
-      const hasMoreWork = false
-      return hasMoreWork
+      // Nothing is left to do until the next interval.
+      return false
     },
     {
       pauseMs: interval,

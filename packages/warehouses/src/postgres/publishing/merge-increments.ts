@@ -48,7 +48,7 @@ export async function prepareMerges(
     assertReplaceColumn({ qualifiedName, target, filledColumns }, mode)
     load.parentLoad = findParentLoad(loads, load.target)
   }
-  if (keepsPrevious && (await compareUntilChange(pools, loads, signal)) === 'UNCHANGED') {
+  if (keepsPrevious && !(await changesAnyTable(pools, loads, signal))) {
     // The published partitions stay, so the publication need not wait for readers with older snapshots.
     for (const load of loads) load.blockingSnapshots = []
     return
@@ -66,20 +66,20 @@ export async function prepareMerges(
 }
 
 /**
- * Compares the staged rows of each load with its table, and stores the result in `load.comparison`. Stops at the first
- * table that the merge changes. Returns UNCHANGED if it changes none.
+ * Returns whether the merge of these loads changes a table. Compares one load after another with its table until the
+ * first change, and stores the numbers in `load.comparison`.
  */
-async function compareUntilChange(
+async function changesAnyTable(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   signal: AbortSignal,
-): Promise<'CHANGED' | 'UNCHANGED'> {
+): Promise<boolean> {
   for (const load of loads) {
     const merged = await compareInTransaction(pools, load, signal)
     const isTableUnchanged = merged !== undefined && isUnchanged(merged)
-    if (!isTableUnchanged) return 'CHANGED'
+    if (!isTableUnchanged) return true
   }
-  return 'UNCHANGED'
+  return false
 }
 
 /**
